@@ -1,0 +1,1 @@
+"""Simulated engine: stands in for vLLM in the lab. It loads no weights and needs no accelerator."""

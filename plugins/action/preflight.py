@@ -1,0 +1,118 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import re
+
+from ansible.plugins.action import ActionBase
+from ansible.template import Templar
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _findings, _preflight
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._data import plain
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import (
+    FACTS,
+    PREFIX,
+    SERVER_GROUP,
+    known_variables,
+)
+
+_ALSO_READ = ("ansible_host", "ansible_connection")
+_TEMPLATE = re.compile(r"\{[{%#]")
+_SCALARS = (str, int, float, type(None))
+
+
+class ActionModule(ActionBase):
+    """Reads the variables of all hosts, hands them over as plain data, reports what is wrong with them."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _VALID_ARGS = frozenset()
+
+    def run(self, tmp=None, task_vars=None):
+        result = super().run(tmp, task_vars)
+        inventory = self._inventory(task_vars or {})
+        findings = _preflight.check(inventory)
+        hosts = len(inventory["hosts"])
+        result["changed"] = False
+        result["failed"] = _findings.has_errors(findings)
+        result["findings"] = [finding.as_dict() for finding in findings]
+        result["msg"] = f"{hosts} hosts checked\n\n{_findings.table(findings)}"
+        if not result["failed"]:
+            # A passing task prints nothing by itself.
+            result["warnings"] = [_findings.line(finding) for finding in findings]
+        return result
+
+    def _inventory(self, task_vars):
+        groups = {name: list(hosts) for name, hosts in (task_vars.get("groups") or {}).items()}
+        reader = _Reader(self._loader)
+        hosts, unreadable = {}, {}
+        # The server first: a value of the whole site is resolved once, as the server sees it.
+        for host in dict.fromkeys(groups.get(SERVER_GROUP, []) + groups.get("all", [])):
+            hosts[host], unreadable[host] = reader.read(task_vars["hostvars"].raw_get(host))
+        return {"groups": groups, "hosts": hosts, "unreadable": unreadable}
+
+
+class _Reader:
+    """Resolves the values people wrote, each for itself, and each definition as seldom as possible.
+
+    Hosts of a group share one object for a value. It is resolved once when no host can make a difference: it holds no
+    template, or it belongs to the whole site. (500 hosts x 20 models: seconds instead of half a minute.)
+    """
+
+    def __init__(self, loader):
+        self._templar = Templar(loader=loader)
+        self._shared = {}
+
+    def read(self, variables):
+        """The values of one host, and the reasons for those that cannot be read."""
+        values, unreadable = {}, {}
+        self._templar.available_variables = variables
+        for name, raw in variables.items():
+            if name in FACTS or not (name.startswith(PREFIX) or name in _ALSO_READ):
+                continue
+            # Of an unknown name only the name matters; it may be a misspelled secret.
+            known = name in known_variables() or name in _ALSO_READ
+            value, reason = self._resolve(name, raw) if known else (None, None)
+            if reason:
+                unreadable[name] = reason
+            else:
+                values[name] = value
+        return values, unreadable
+
+    def _resolve(self, name, raw):
+        # The object is kept with its result, so that its id stays its own.
+        key = (name, id(raw))
+        if key in self._shared and self._shared[key][0] is raw:
+            return self._shared[key][1]
+        if _is_constant(raw):
+            result = (plain(raw), None)
+        else:
+            result = self._template(name, raw)
+            if known_variables().get(name, {}).get("scope") != "site":
+                return result
+        self._shared[key] = (raw, result)
+        return result
+
+    def _template(self, name, raw):
+        try:
+            return plain(self._templar.template(raw)), None
+        except Exception as error:  # Whatever a template raises is a finding.
+            return None, _reason(name, error)
+
+
+def _is_constant(value):
+    """True when templating cannot change the value."""
+    if isinstance(value, dict):
+        return all(_is_constant(key) and _is_constant(item) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return all(_is_constant(item) for item in value)
+    # Anything else (a vaulted value, for one) is resolved by the templar.
+    return isinstance(value, _SCALARS) and not (isinstance(value, str) and _TEMPLATE.search(value))
+
+
+def _reason(name, error):
+    kind = type(error).__name__
+    if known_variables().get(name, {}).get("secret"):
+        return f"cannot be resolved ({kind}; details not shown, the value is secret)"
+    return f"cannot be resolved: {' '.join(str(error).split())}"

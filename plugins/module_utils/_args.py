@@ -1,0 +1,66 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every API module has in common: its connection options, its client, and how it ends."""
+
+from __future__ import annotations
+
+from ansible.module_utils.basic import AnsibleModule, env_fallback
+from ansible_collections.inferops.gpustack.plugins.module_utils._client import ApiKey, Basic, Client
+from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError, Unreachable
+
+AUTH_OPTIONS = {
+    "url": {"type": "str", "required": True, "fallback": (env_fallback, ["GPUSTACK_URL"])},
+    "username": {"type": "str", "default": "admin"},
+    "password": {"type": "str", "no_log": True, "fallback": (env_fallback, ["GPUSTACK_PASSWORD"])},
+    "api_key": {"type": "str", "no_log": True, "fallback": (env_fallback, ["GPUSTACK_API_KEY"])},
+    "ca_path": {"type": "path"},
+    "validate_certs": {"type": "bool", "default": True},
+    "timeout": {"type": "int", "default": 30},
+    "use_proxy": {"type": "bool", "default": False},
+}
+AUTH_REQUIRED = [("password", "api_key")]
+
+
+def api_module(options, **limits):
+    """An AnsibleModule with the connection options added to the module's own."""
+    limits.setdefault("supports_check_mode", True)
+    required_one_of = AUTH_REQUIRED + limits.pop("required_one_of", [])
+    return AnsibleModule(argument_spec=dict(AUTH_OPTIONS, **options), required_one_of=required_one_of, **limits)
+
+
+def connect(module, timeout=None):
+    params = module.params
+    auth = ApiKey(params["api_key"]) if params["api_key"] else Basic(params["username"], params["password"])
+    return Client(
+        params["url"],
+        auth,
+        ca=params["ca_path"],
+        timeout=timeout or params["timeout"],
+        use_proxy=params["use_proxy"],
+        validate_certs=params["validate_certs"],
+    )
+
+
+def run(module, body, when_unreachable):
+    """Run `body(module)` and end the module with what it returns, or with an error people can act on.
+
+    On a new site there is no server yet. Check mode then ends with `when_unreachable(module)` and a warning.
+    """
+    try:
+        result = body(module)
+    except Unreachable as error:
+        if not module.check_mode:
+            fail(module, error)
+        module.warn(f"{error.message} Check mode goes on as if nothing existed there yet.")
+        result = when_unreachable(module)
+    except GpustackError as error:
+        fail(module, error)
+    module.exit_json(**result)
+
+
+def fail(module, error):
+    results = dict(error.results)
+    if getattr(error, "last", None) is not None:
+        results["last"] = error.last
+    module.fail_json(msg=error.for_people(), failure=error.failure(), **results)

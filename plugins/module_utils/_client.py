@@ -1,0 +1,246 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A small client of the GPUStack API, standard library only, because it runs on the targets.
+
+``Client(url, auth, ca, timeout, use_proxy)`` has ``get/post/put/delete``, which return parsed JSON and raise
+``ApiError`` or ``Unreachable``, and ``list_all``, which reads every page of a list. It repeats only what may be sent
+twice, never follows redirects and never uses a proxy unless told to.
+"""
+
+from __future__ import annotations
+
+import base64
+import email.utils
+import http.client
+import json
+import random
+import socket
+import ssl
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from ansible_collections.inferops.gpustack.plugins.module_utils._errors import (
+    GpustackError,
+    NoAnswerInTime,
+    Unreachable,
+    api_error,
+)
+
+VERSION = "0.1.0"
+USER_AGENT = f"inferops.gpustack/{VERSION}"
+
+ATTEMPTS = 4
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 8.0
+LONGEST_RETRY_AFTER = 30.0
+IDEMPOTENT = frozenset(["GET", "PUT", "DELETE"])
+
+PER_PAGE = 100
+MOST_PAGES = 200
+
+
+class Basic:
+    def __init__(self, username, password):
+        pair = f"{username}:{password}".encode()
+        self.header = "Basic " + base64.b64encode(pair).decode("ascii")
+
+
+class ApiKey:
+    def __init__(self, key):
+        self.header = "Bearer " + key
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """urllib would send the Authorization header to wherever the answer points."""
+
+    def redirect_request(self, req, fp, code, msg, headers, newurl):
+        return None
+
+
+class Client:
+    def __init__(self, url, auth=None, ca=None, timeout=30, use_proxy=False, validate_certs=True):
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise GpustackError(
+                f"url is {url!r}, which is not an http or https URL.",
+                hint="Write the scheme and the host, for example http://10.0.0.10.",
+            )
+        self.url = url.rstrip("/")
+        self.timeout = timeout
+        self._auth = auth
+        self._sleep = time.sleep
+        handlers = [_NoRedirect()]
+        if not use_proxy:
+            handlers.append(urllib.request.ProxyHandler({}))
+        if parts.scheme == "https":
+            handlers.append(urllib.request.HTTPSHandler(context=_tls(ca, validate_certs)))
+        self._opener = urllib.request.build_opener(*handlers)
+
+    def get(self, path, timeout=None, **filters):
+        return self._json("GET", _with_query(path, filters), timeout=timeout)
+
+    def post(self, path, body=None, timeout=None, repeatable=False):
+        """`repeatable` says that sending the same body twice does no harm."""
+        return self._json("POST", path, body, timeout, repeatable)
+
+    def put(self, path, body, timeout=None):
+        return self._json("PUT", path, body, timeout)
+
+    def delete(self, path, timeout=None):
+        return self._json("DELETE", path, timeout=timeout)
+
+    def list_all(self, path, **filters):
+        """Every object of a list. Pages are bounded; perPage=0 is never sent, because the server divides by it."""
+        found = {}
+        for page in range(1, MOST_PAGES + 1):
+            answer = self.get(path, page=page, perPage=PER_PAGE, **filters)
+            if not isinstance(answer, dict) or not isinstance(answer.get("items"), list):
+                raise GpustackError(
+                    f"GET {path} did not answer a list but {str(answer)[:120]!r}.",
+                    endpoint=f"GET {path}",
+                    hint="Check that url is a GPUStack 2.x server.",
+                )
+            for item in answer["items"]:
+                # An object created between two reads moves others to the next page, so one may come twice.
+                found[item["id"]] = item
+            if page >= ((answer.get("pagination") or {}).get("totalPage") or 0):
+                return list(found.values())
+        raise GpustackError(
+            f"GET {path} has more than {MOST_PAGES} pages of {PER_PAGE} objects.",
+            endpoint=f"GET {path}",
+            hint="Ask for fewer objects with a filter.",
+        )
+
+    def stream(self, path, body, timeout=None):
+        """Lines of a streamed answer, as they arrive."""
+        endpoint = f"POST {path}"
+        with self._send("POST", path, body, timeout, repeatable=True) as answer:
+            try:
+                for line in answer:
+                    yield line.decode("utf-8", "replace").rstrip("\r\n")
+            except (OSError, http.client.HTTPException) as error:
+                raise Unreachable(
+                    f"{endpoint} stopped in the middle of its answer: {error}.",
+                    endpoint=endpoint,
+                    hint="Read the log of the engine and of the server.",
+                ) from error
+
+    def _json(self, method, path, body=None, timeout=None, repeatable=False):
+        with self._send(method, path, body, timeout, repeatable) as answer:
+            try:
+                text = answer.read().decode("utf-8", "replace")
+            except (OSError, http.client.HTTPException) as error:
+                raise Unreachable(
+                    f"{method} {path} stopped in the middle of its answer: {error}.",
+                    endpoint=f"{method} {path}",
+                    hint="The request may have been carried out. Run the task again.",
+                ) from error
+            status = answer.status
+        if not text:
+            return None
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise api_error(status, text, f"{method} {path}") from error
+
+    def _send(self, method, path, body, timeout, repeatable):
+        request = self._request(method, path, body)
+        repeatable = repeatable or method in IDEMPOTENT
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return self._opener.open(request, timeout=timeout or self.timeout)
+            except urllib.error.HTTPError as error:
+                problem, retry_after = self._answered(error, method, path), error.headers.get("Retry-After")
+            except (OSError, http.client.HTTPException) as error:
+                problem, retry_after = self._unanswered(error, method, path, timeout), None
+            if not (repeatable and problem.retryable) or attempt == ATTEMPTS:
+                raise problem
+            self._sleep(_pause(attempt, retry_after))
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _request(self, method, path, body):
+        headers = {"Accept": "application/json", "User-Agent": USER_AGENT}
+        data = None
+        if body is not None:
+            data = json.dumps(body).encode("utf-8")
+            headers["Content-Type"] = "application/json"
+        request = urllib.request.Request(self.url + path, data=data, method=method, headers=headers)
+        if self._auth is not None:
+            request.add_unredirected_header("Authorization", self._auth.header)
+        return request
+
+    def _answered(self, error, method, path):
+        with error:
+            text = error.read().decode("utf-8", "replace")
+        hint = None
+        if 300 <= error.code < 400:
+            hint = f"The server points to {error.headers.get('Location')}. Set url to the place it points to."
+        return api_error(error.code, text, f"{method} {path}", hint)
+
+    def _unanswered(self, error, method, path, timeout):
+        endpoint = f"{method} {path}"
+        cause = error.reason if isinstance(error, urllib.error.URLError) else error
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return GpustackError(
+                f"The certificate of {self.url} is not trusted: {cause.verify_message}.",
+                endpoint=endpoint,
+                reason="Certificate",
+                hint="Name the CA that signed it with ca_path.",
+            )
+        if isinstance(cause, socket.timeout) and cause is error:
+            return NoAnswerInTime(
+                f"{endpoint} of {self.url} did not answer within {timeout or self.timeout} s.",
+                endpoint=endpoint,
+                reason="Timeout",
+                hint="Raise timeout, or look at the load of the server.",
+            )
+        return Unreachable(
+            f"{self.url} does not answer {endpoint}: {cause}.",
+            endpoint=endpoint,
+            reason="Unreachable",
+            hint="Check url, that the gpustack-server container runs, and the firewall between.",
+        )
+
+
+def _tls(ca, validate_certs):
+    if not validate_certs:
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except (OSError, ssl.SSLError) as error:
+        raise GpustackError(
+            f"ca_path {ca} cannot be read as PEM certificates: {error}.",
+            hint="Give the path of a readable PEM file on the host where the module runs.",
+        ) from error
+
+
+def _with_query(path, filters):
+    written = {key: value for key, value in filters.items() if value is not None}
+    return path + ("?" + urllib.parse.urlencode(written) if written else "")
+
+
+def _pause(attempt, retry_after):
+    told = _retry_after_seconds(retry_after)
+    if told is not None:
+        return min(told, LONGEST_RETRY_AFTER)
+    longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (attempt - 1))
+    return random.uniform(longest / 2, longest)
+
+
+def _retry_after_seconds(value):
+    """Retry-After is a number of seconds or a date."""
+    if not value:
+        return None
+    if value.strip().isdigit():
+        return float(value)
+    try:
+        moment = email.utils.parsedate_to_datetime(value)
+        return max(0.0, moment.timestamp() - time.time())
+    except (TypeError, ValueError, IndexError):
+        return None

@@ -1,0 +1,113 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A GPUStack configuration file with secrets in it: JSON text (which is YAML), mode 0600, owned by root.
+
+GPUStack reads the file as YAML. The standard library writes no YAML, so it is written as JSON below a comment line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from datetime import datetime, timezone
+
+from ansible_collections.inferops.gpustack.plugins.module_utils import _atomic_file
+from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError
+from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import MASK, is_secret, masked
+
+COMMENT = "# Managed by inferops.gpustack. Changes are overwritten.\n"
+MODE = 0o600
+ROOT = (0, 0)
+
+OPTIONS = {
+    "dest": {"type": "path", "required": True},
+    "config": {"type": "dict", "default": {}},
+    "newer_than": {"type": "str"},
+}
+
+
+def read(dest):
+    """`(content, mode, owner)`, each None for a missing file. Content that is not ours to read is {}, so it is replaced."""
+    if not os.path.isabs(dest):
+        raise GpustackError(f"dest is {dest!r}.", reason="Invalid", hint="Give an absolute path.")
+    try:
+        status = os.lstat(dest)
+    except FileNotFoundError:
+        return None, None, None
+    if not stat.S_ISREG(status.st_mode):
+        raise GpustackError(
+            f"{dest} is no plain file.",
+            reason="Invalid",
+            hint="Remove it, or set dest to another path. A directory there is often left by a container's mount.",
+        )
+    with open(dest, encoding="utf-8", errors="replace") as handle:
+        lines = [line for line in handle if not line.startswith("#")]
+    try:
+        content = json.loads("".join(lines))
+    except ValueError:
+        content = {}
+    return content if isinstance(content, dict) else {}, stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid)
+
+
+def write(dest, content):
+    directory = os.path.dirname(dest)
+    text = COMMENT + json.dumps(content, indent=2, sort_keys=True) + "\n"
+    try:
+        _atomic_file.make_directory(directory, 0o700)
+        with _atomic_file.locked_directory(directory):
+            _atomic_file.remove_leftovers(dest)
+            owner = ROOT if os.geteuid() == 0 else None
+            with _atomic_file.candidate(dest, text, MODE, owner) as name:
+                _atomic_file.commit(name, dest)
+    except (OSError, _atomic_file.LockTimeout) as error:
+        raise GpustackError(f"{dest} cannot be written: {error}.", hint="Run the task as root (become).") from error
+
+
+def newer(dest, timestamp):
+    """Whether the file was written after an ISO 8601 timestamp, such as a container's StartedAt."""
+    try:
+        written = os.stat(dest).st_mtime
+    except FileNotFoundError:
+        return True
+    # Docker gives nanoseconds; Python 3.8 reads at most microseconds, and whole seconds are enough here.
+    started = datetime.strptime(timestamp[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
+    return written > started.timestamp() + 1
+
+
+def finish(module, before, content, secret_keys=()):
+    """Bring the file to `content` and give the module's result; secrets appear in it as stars only."""
+    params = module.params
+    current, mode, owner = before
+    # Only root can give a file to root.
+    strange_owner = current is not None and os.geteuid() == 0 and owner != ROOT
+    changed = current != content or mode != MODE or strange_owner
+    if changed and not module.check_mode:
+        write(params["dest"], content)
+    result = {"changed": changed, "dest": params["dest"]}
+    if params["newer_than"]:
+        result["newer"] = changed or newer(params["dest"], params["newer_than"])
+    if changed:
+        result["diff"] = difference(params["dest"], current, mode, content, secret_keys)
+    return result
+
+
+def difference(dest, current, mode, content, secret_keys):
+    old, new = shown(current or {}, secret_keys), shown(content, secret_keys)
+    for key in new:
+        if new[key] == MASK and current and current.get(key) != content[key]:
+            new[key] = f"{MASK} (another one)"
+    return {
+        "before_header": dest,
+        "after_header": dest,
+        "before": {"content": old, "mode": None if mode is None else f"{mode:04o}"},
+        "after": {"content": new, "mode": f"{MODE:04o}"},
+    }
+
+
+def shown(content, secret_keys):
+    return {
+        key: MASK if value and (key in secret_keys or is_secret(key, value)) else masked(value)
+        for key, value in content.items()
+    }

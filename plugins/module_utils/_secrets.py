@@ -1,0 +1,43 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which keys hold secrets, and how to hide their values wherever they are nested."""
+
+from __future__ import annotations
+
+import re
+
+MASK = "********"
+
+SECRET_KEY = re.compile(r"(token|password|passwd|secret|key)$", re.IGNORECASE)
+URL_WITH_PASSWORD = re.compile(r"^[a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@", re.IGNORECASE)
+
+
+def is_secret(key, value=None):
+    if SECRET_KEY.search(str(key)):
+        return True
+    return isinstance(value, str) and bool(URL_WITH_PASSWORD.match(value))
+
+
+def masked(value):
+    """The same structure with every secret hidden. An empty secret stays visible, because it is a finding."""
+    if isinstance(value, dict):
+        return {k: MASK if v and is_secret(k, v) else masked(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [masked(one) for one in value]
+    return value
+
+
+def secret_values(value):
+    """Every secret text in the structure."""
+    if isinstance(value, dict):
+        found = set()
+        for key, one in value.items():
+            if isinstance(one, str) and one and is_secret(key, one):
+                found.add(one)
+            else:
+                found |= secret_values(one)
+        return found
+    if isinstance(value, list):
+        return set().union(*(secret_values(one) for one in value)) if value else set()
+    return set()

@@ -1,0 +1,213 @@
+#!/usr/bin/python
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ask every model a few questions, the way its users would, and fail when an answer is wrong in form."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: chat_probe
+short_description: Check that models of a GPUStack server answer
+version_added: 0.1.0
+description:
+  - Waits until deployments have a running instance, then sends chat requests to models and checks the form of the
+    answers.
+  - Every check of every model is done before the module fails with the list of what failed. Changes nothing.
+author:
+  - InferOps contributors (@inferops)
+extends_documentation_fragment:
+  - inferops.gpustack.auth
+  - inferops.gpustack.attributes
+attributes:
+  check_mode:
+    support: full
+    details: Asks nothing and waits for nothing in check mode, because what it would ask may not exist yet.
+  diff_mode:
+    support: none
+options:
+  models:
+    description: Names to send as C(model), which are names of routes or of deployments.
+    type: list
+    elements: str
+    required: true
+  deployments:
+    description:
+      - Names of deployments to wait for first. Each needs one running instance.
+      - An instance in the state C(error), a stopped and a missing deployment fail at once.
+    type: list
+    elements: str
+    default: []
+  wait_timeout:
+    description:
+      - Seconds to wait for O(deployments). V(0) looks once.
+      - A gateway knows of a running instance a little later than the server does. Unless it is V(0), each model also
+        gets up to 60 of these seconds until its name leads somewhere.
+    type: int
+    default: 0
+  checks:
+    description:
+      - What to check, in this order.
+      - V(chat) wants a complete text, V(stream) a complete stream.
+      - V(json_object) and V(json_schema) want JSON and nothing else, without a code fence; the second also wants it to
+        fit O(schema).
+    type: list
+    elements: str
+    choices: [chat, stream, json_object, json_schema]
+    default: [chat, stream, json_object, json_schema]
+  schema:
+    description:
+      - JSON Schema for V(json_schema), of C(type), C(required), C(properties), C(enum), C(items) and
+        C(additionalProperties) only, because no other keyword would be checked.
+      - The default is a flat object of two texts, a number and a boolean about a city.
+    type: dict
+  prompt:
+    description: Question of V(chat) and V(stream). A question about a capital when unset.
+    type: str
+  json_prompt:
+    description: Question of the two JSON checks. Must ask for what O(schema) describes. One about a capital when unset.
+    type: str
+  max_tokens:
+    description:
+      - Most tokens of one answer. An answer that is cut there fails its check.
+      - Models that think before they answer need more.
+    type: int
+    default: 512
+  request_timeout:
+    description: Seconds that one answer may take.
+    type: int
+    default: 120
+"""
+
+EXAMPLES = r"""
+- name: The model answers
+  inferops.gpustack.chat_probe:
+    url: http://10.0.0.10
+    password: "{{ gpustack_admin_password }}"
+    models: [deepseek-v4-flash]
+    deployments: [deepseek-v4-flash-nvidia_h20_3e]
+    wait_timeout: 1800
+    max_tokens: 2048
+"""
+
+RETURN = r"""
+results:
+  description: One entry for each model, in the order of O(models). Empty in check mode.
+  returned: when models were asked
+  type: list
+  elements: dict
+  contains:
+    model: {description: Name that was asked for., type: str}
+    answered_by: {description: Name of the model in the first answer. Behind a route it may be another one., type: str}
+    ok: {description: Whether every check passed., type: bool}
+    checks:
+      description: "C({ok, found, latency_s}) for each check. C(found) is V(ok) or what is wrong."
+      type: dict
+    answer: {description: Text of V(chat)., type: str}
+    json_answer: {description: Parsed JSON of the last JSON check that passed., type: dict}
+    latency_s: {description: Seconds the first complete answer took., type: float}
+    completion_tokens: {description: Tokens of the first complete answer., type: int}
+last:
+  description: The instances of each deployment, with C(problem) and C(waits_for), as they were seen last.
+  returned: when the wait ends without success
+  type: list
+  elements: dict
+"""
+
+import contextlib
+
+from ansible_collections.inferops.gpustack.plugins.module_utils import _args, _chat, _json_check
+from ansible_collections.inferops.gpustack.plugins.module_utils._deployments import wait_for_running
+from ansible_collections.inferops.gpustack.plugins.module_utils._errors import ApiError, GpustackError
+from ansible_collections.inferops.gpustack.plugins.module_utils._wait import wait_for
+
+CHECKS = ["chat", "stream", "json_object", "json_schema"]
+LONGEST_SETTLING = 60
+NOT_ROUTED_YET = (404, 429, 502, 503, 504)
+
+
+def checked_schema(schema):
+    unknown = _json_check.unknown_keywords(schema)
+    if unknown:
+        raise GpustackError(
+            f"schema uses {', '.join(sorted(unknown))}, which this module cannot check.",
+            reason="Invalid",
+            hint=f"Use only {', '.join(sorted(_json_check.KEYWORDS))}.",
+        )
+    return schema
+
+
+def let_route_settle(client, model, timeout):
+    """Wait until the model's name leads somewhere. Whether it ever does is for the checks to tell."""
+
+    def read():
+        try:
+            client.post(_chat.PATH, _chat.request(model, "Hi", 1), repeatable=True)
+        except ApiError as error:
+            return error
+        return None
+
+    def judge(error):
+        return error.message if error is not None and error.status in NOT_ROUTED_YET else None
+
+    with contextlib.suppress(GpustackError):
+        wait_for(f"Waiting for model {model} to be routed", read, judge, timeout)
+
+
+def body(module):
+    params = module.params
+    schema = checked_schema(params["schema"] or _chat.DEFAULT_SCHEMA)
+    if module.check_mode:
+        return {"changed": False, "results": []}
+    if params["deployments"]:
+        wait_for_running(_args.connect(module), params["deployments"], params["wait_timeout"])
+    client = _args.connect(module, timeout=params["request_timeout"])
+    results = []
+    for model in params["models"]:
+        if params["wait_timeout"]:
+            let_route_settle(client, model, min(params["wait_timeout"], LONGEST_SETTLING))
+        probe = _chat.Probe(
+            client,
+            model,
+            params["max_tokens"],
+            schema,
+            params["prompt"] or _chat.PROMPT,
+            params["json_prompt"] or _chat.JSON_PROMPT,
+        )
+        results.append(probe.run(params["checks"]))
+    if not all(one["ok"] for one in results):
+        raise GpustackError(failed(results), reason="Probe", hint="", results=results)
+    return {"changed": False, "results": results}
+
+
+def failed(results):
+    lines = [
+        f"{one['model']}: {name}: {check['found']}"
+        for one in results
+        for name, check in one["checks"].items()
+        if not check["ok"]
+    ]
+    return f"{len(lines)} checks failed. " + " | ".join(lines)
+
+
+def when_unreachable(module):
+    return {"changed": False, "results": []}
+
+
+def main():
+    options = {
+        "models": {"type": "list", "elements": "str", "required": True},
+        "deployments": {"type": "list", "elements": "str", "default": []},
+        "wait_timeout": {"type": "int", "default": 0},
+        "checks": {"type": "list", "elements": "str", "choices": CHECKS, "default": CHECKS},
+        "schema": {"type": "dict"},
+        "prompt": {"type": "str"},
+        "json_prompt": {"type": "str"},
+        "max_tokens": {"type": "int", "default": 512, "no_log": False},
+        "request_timeout": {"type": "int", "default": 120},
+    }
+    _args.run(_args.api_module(options), body, when_unreachable)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+#!/usr/bin/python
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: config_file
+short_description: Write a GPUStack configuration file that holds secrets
+version_added: 0.1.0
+author:
+  - Contributors to inferops.gpustack
+description:
+  - Writes a dictionary as a file for C(gpustack start --config-file), with mode C(0600), owned by root, in one step.
+  - Secrets never appear in the result or in a diff. Keys that end in C(password), C(token), C(secret) or C(key) count
+    as secret, and so do URLs with a password.
+  - The file is JSON text below a comment line, which GPUStack reads as YAML.
+attributes:
+  check_mode:
+    support: full
+    description: Says whether the file would change.
+  diff_mode:
+    support: full
+    description: Shows the keys and values, secrets as stars.
+options:
+  dest:
+    description:
+      - Absolute path of the file.
+      - A missing directory is created with mode C(0700).
+    type: path
+    required: true
+  config:
+    description: The whole content, in GPUStack's own names with underscores.
+    type: dict
+    required: true
+  newer_than:
+    description:
+      - ISO 8601 time in UTC, such as the time a container started. Makes the module return RV(newer).
+    type: str
+"""
+
+EXAMPLES = r"""
+- name: Write the server's configuration
+  inferops.gpustack.config_file:
+    dest: /etc/gpustack/server/config.yaml
+    config:
+      bootstrap_password: "{{ gpustack_admin_password }}"
+"""
+
+RETURN = r"""
+dest:
+  description: Path of the file.
+  returned: success
+  type: str
+  sample: /etc/gpustack/server/config.yaml
+newer:
+  description:
+    - Whether the file was written after O(newer_than), by this call or an earlier one. A container that started then
+      does not know the file's content yet.
+  returned: when O(newer_than) is set
+  type: bool
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.inferops.gpustack.plugins.module_utils import _config_file
+from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError
+from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import secret_values
+
+
+def main():
+    options = dict(_config_file.OPTIONS, config={"type": "dict", "required": True})
+    # no_log keeps the arguments out of the system log; the secrets are taken out of the result below.
+    module = AnsibleModule(argument_spec=options, supports_check_mode=True, no_log=True)
+    module.no_log_values.update(secret_values(module.params["config"]))
+    try:
+        before = _config_file.read(module.params["dest"])
+        module.exit_json(**_config_file.finish(module, before, module.params["config"]))
+    except GpustackError as error:
+        module.fail_json(msg=error.for_people(), failure=error.failure())
+
+
+if __name__ == "__main__":
+    main()

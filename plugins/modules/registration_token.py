@@ -1,0 +1,220 @@
+#!/usr/bin/python
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The config file of a worker, with the registration token of its cluster, without the token leaving this host."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: registration_token
+short_description: Write a GPUStack worker's config file with its registration token
+version_added: 0.1.0
+description:
+  - Runs on the worker. Reads the registration token of a cluster and writes it, with the rest of the worker's
+    configuration, to a file that only root can read. Mount that file and start the worker with C(--config-file).
+  - The token is never returned, so it reaches no controller, no log and no fact cache.
+  - The file is JSON below one comment line, which is valid YAML. It is replaced in one step, and only when its content
+    or its mode differs.
+author:
+  - InferOps contributors (@inferops)
+extends_documentation_fragment:
+  - inferops.gpustack.auth
+  - inferops.gpustack.attributes
+attributes:
+  check_mode:
+    support: full
+    details: When the server or the cluster is not there in check mode, the token in an existing file counts as right.
+  diff_mode:
+    support: full
+    details: Values of keys that end in V(token), V(password), V(secret) or V(key) are hidden.
+options:
+  dest:
+    description:
+      - Absolute path of the file on the worker. It gets mode C(0600) and belongs to root.
+      - A missing directory is created with mode C(0700).
+    type: path
+    required: true
+  cluster:
+    description: Name of the cluster to join. May be left out when the server has one cluster.
+    type: str
+  config:
+    description:
+      - The rest of the worker's configuration, as GPUStack's config file has it. Underscores in the keys, not dashes.
+      - Must not hold O(key), which this module writes.
+    type: dict
+    default: {}
+  key:
+    description: Key of the token in the file.
+    type: str
+    default: token
+  server_url:
+    description:
+      - URL under which the worker reaches the server, written as C(server_url).
+      - When unset, C(server_url) of O(config) is used, and then what the server tells. That is the address this module
+        asked under, unless the server was given an external URL.
+    type: str
+"""
+
+EXAMPLES = r"""
+- name: Write the worker's config file
+  inferops.gpustack.registration_token:
+    url: http://10.0.0.10
+    password: "{{ gpustack_admin_password }}"
+    cluster: lab
+    dest: /etc/gpustack/worker.yaml
+    server_url: http://10.0.0.10
+    config:
+      worker_name: h20-01
+      worker_ip: 10.0.0.21
+"""
+
+RETURN = r"""
+dest:
+  description: Path of the file.
+  returned: success
+  type: str
+  sample: /etc/gpustack/worker.yaml
+server_url:
+  description: URL written to the file. Null in check mode when it is unknown, because the server does not answer.
+  returned: success
+  type: str
+  sample: http://10.0.0.10
+"""
+
+import json
+import os
+import stat
+
+from ansible_collections.inferops.gpustack.plugins.module_utils import _args, _atomic_file
+from ansible_collections.inferops.gpustack.plugins.module_utils._clusters import find_cluster
+from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError
+from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import MASK, masked, secret_values
+
+COMMENT = "# Managed by inferops.gpustack. Changes are overwritten.\n"
+MODE = 0o600
+ROOT = (0, 0)
+
+
+def checked(params):
+    if not os.path.isabs(params["dest"]):
+        raise GpustackError(f"dest is {params['dest']!r}.", reason="Invalid", hint="Give an absolute path.")
+    if params["key"] in params["config"]:
+        raise GpustackError(
+            f"config holds {params['key']!r}, which this module reads from the server.",
+            reason="Invalid",
+            hint="Remove it from config.",
+        )
+
+
+def read_file(dest):
+    """`(content, mode, owner)`. Content that is not ours to read is {}, so that it is replaced."""
+    try:
+        status = os.lstat(dest)
+    except FileNotFoundError:
+        return None, None, None
+    if not stat.S_ISREG(status.st_mode):
+        raise GpustackError(
+            f"{dest} is no plain file.",
+            reason="Invalid",
+            hint="Remove it, or set dest to another path. A directory there is often left by a container's mount.",
+        )
+    with open(dest, encoding="utf-8", errors="replace") as handle:
+        lines = [line for line in handle if not line.startswith("#")]
+    try:
+        content = json.loads("".join(lines))
+    except ValueError:
+        content = {}
+    return content if isinstance(content, dict) else {}, stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid)
+
+
+def wanted_content(params, token, told_url):
+    content = dict(params["config"])
+    server_url = params["server_url"] or content.get("server_url") or told_url
+    if server_url:
+        content["server_url"] = server_url
+    if token is not None:
+        content[params["key"]] = token
+    return content
+
+
+def write(dest, content):
+    directory = os.path.dirname(dest)
+    text = COMMENT + json.dumps(content, indent=2, sort_keys=True) + "\n"
+    try:
+        _atomic_file.make_directory(directory, 0o700)
+        with _atomic_file.locked_directory(directory):
+            _atomic_file.remove_leftovers(dest)
+            owner = ROOT if os.geteuid() == 0 else None
+            with _atomic_file.candidate(dest, text, MODE, owner) as name:
+                _atomic_file.commit(name, dest)
+    except (OSError, _atomic_file.LockTimeout) as error:
+        raise GpustackError(f"{dest} cannot be written: {error}.", hint="Run the task as root (become).") from error
+
+
+def shown(content, token_key):
+    """For the diff: no secrets, and the token never, whatever its key is called."""
+    if content is None:
+        return {}
+    return {key: MASK if key == token_key else masked({key: value})[key] for key, value in content.items()}
+
+
+def finish(module, before, content):
+    params = module.params
+    current, mode, owner = before
+    # Only root can give a file to root.
+    strange_owner = current is not None and os.geteuid() == 0 and owner != ROOT
+    changed = current != content or mode != MODE or strange_owner
+    if changed and not module.check_mode:
+        write(params["dest"], content)
+    result = {"changed": changed, "dest": params["dest"], "server_url": content.get("server_url")}
+    if changed:
+        old = {"content": shown(current, params["key"]), "mode": None if mode is None else f"{mode:04o}"}
+        new = {"content": shown(content, params["key"]), "mode": f"{MODE:04o}"}
+        if current is not None and current.get(params["key"]) != content.get(params["key"]):
+            new["content"][params["key"]] = f"{MASK} (another one)"
+        header = params["dest"]
+        result["diff"] = {"before_header": header, "after_header": header, "before": old, "after": new}
+    return result
+
+
+def body(module):
+    params = module.params
+    checked(params)
+    client = _args.connect(module)
+    try:
+        cluster = find_cluster(client, params["cluster"])
+    except GpustackError as error:
+        if not module.check_mode or error.reason != "NotFound":
+            raise
+        module.warn(error.message)
+        return when_unreachable(module)
+    answer = client.get(f"/v2/clusters/{cluster['id']}/registration-token")
+    module.no_log_values.add(answer["token"])
+    before = read_file(params["dest"])
+    return finish(module, before, wanted_content(params, answer["token"], answer.get("server_url")))
+
+
+def when_unreachable(module):
+    params = module.params
+    before = read_file(params["dest"])
+    current = before[0] or {}
+    return finish(module, before, wanted_content(params, current.get(params["key"]), current.get("server_url")))
+
+
+def main():
+    options = {
+        "dest": {"type": "path", "required": True},
+        "cluster": {"type": "str"},
+        "config": {"type": "dict", "default": {}},
+        "key": {"type": "str", "default": "token", "no_log": False},
+        "server_url": {"type": "str"},
+    }
+    # no_log keeps config out of the system log; its secrets are taken out of the result below.
+    module = _args.api_module(options, no_log=True)
+    module.no_log_values.update(secret_values(module.params["config"]))
+    _args.run(module, body, when_unreachable)
+
+
+if __name__ == "__main__":
+    main()

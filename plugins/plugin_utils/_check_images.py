@@ -1,0 +1,116 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every image the site will use: is it certain what is behind its name?"""
+
+from __future__ import annotations
+
+import re
+
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _images, _plan, _profiles
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._check_models import deployments
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, warning
+
+_LOCK = "gpustack_artefacts_lock"
+_REWRITES = "gpustack_registry_rewrites"
+
+
+def check(site):
+    lock = site.value(_LOCK)
+    lock = lock if isinstance(lock, dict) else {}
+    yield from _lock_entries(lock)
+    yield from _rewrites(site.value(_REWRITES))
+    judged = set()
+    for where, name in _used(site):
+        try:
+            image = _images.parse(name)
+        except _images.ImageError as reason:
+            yield error("image_invalid", where, str(reason), "<registry>/<repository>:<tag>", "correct the image name")
+            continue
+        if image.canonical not in judged and not image.digest and image.canonical not in lock:
+            yield _unlocked(where, image.canonical)
+        judged.add(image.canonical)
+
+
+def _used(site):
+    """(where it comes from, image name) of everything that will run."""
+    version = site.value("gpustack_version")
+    if isinstance(version, str):
+        yield "gpustack_version", _images.artefact("gpustack", version)
+    if site.workers:
+        yield "every worker", _images.artefact("runtime_pause")
+        yield "every worker", _images.artefact("runtime_health")
+    for index, model in site.models():
+        for number, entry in deployments(model):
+            yield from _engine(model, entry, f"gpustack_models[{index}] ({model.get('name')}).deployments[{number}]")
+
+
+def _engine(model, entry, where):
+    if entry.get("image") is not None:
+        if isinstance(entry["image"], str):
+            yield f"{where}.image", entry["image"]
+        return
+    # What keeps a deployment from being planned has its own finding.
+    if not _profiles.has_pair(model.get("family"), entry.get("accelerator")):
+        return
+    if entry.get("engine_version") is None or isinstance(entry["engine_version"], str):
+        yield where, _plan.engine_image(model["family"], entry)
+
+
+def _unlocked(where, name):
+    fix = f"pin it: run playbooks/pin.yml where the registry is reachable, and commit the entry of {_LOCK}"
+    if _images.moving_tag(name):
+        return error(
+            "image_moving_unlocked",
+            where,
+            f"{name}, whose content changes under the same tag",
+            f"its digest in {_LOCK}",
+            fix,
+        )
+    return warning("image_unlocked", where, name, f"its digest in {_LOCK}", fix)
+
+
+def _lock_entries(lock):
+    for name, digest in lock.items():
+        where = f"{_LOCK}.{name}"
+        if not isinstance(digest, str) or not _images.DIGEST.match(digest) or set(digest[7:]) == {"0"}:
+            yield error(
+                "lock_digest_invalid",
+                where,
+                repr(digest),
+                "sha256: and 64 hexadecimal digits, as the registry gives them",
+                "run playbooks/pin.yml again",
+            )
+        try:
+            canonical = _images.canonical(name)
+        except _images.ImageError:
+            canonical = None
+        if canonical != name:
+            yield error(
+                "lock_name_invalid",
+                where,
+                f"{name!r}, which matches no image",
+                "<registry host>/<repository>:<tag>",
+                f"write {canonical}" if canonical else "correct the image name",
+            )
+
+
+def _rewrites(rewrites):
+    if not isinstance(rewrites, dict):
+        return
+    for registry, prefix in rewrites.items():
+        if (
+            not isinstance(prefix, str)
+            or "://" in prefix
+            or prefix.endswith("/")
+            or re.search(r"\s", prefix)
+            or not prefix
+        ):
+            yield error(
+                "rewrite_invalid",
+                f"{_REWRITES}.{registry}",
+                repr(prefix),
+                "<host>[:port][/path], as it stands in image names",
+                "write it without scheme, spaces and final slash",
+            )

@@ -1,0 +1,257 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the models ask for: can it be planned, placed and started?"""
+
+from __future__ import annotations
+
+import re
+
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _arguments, _plan, _profiles
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._check_hosts import unknown_accelerator
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error
+
+# GPUStack's rule for the names of routes; it is stricter than the one for deployments.
+_ROUTE_NAME = re.compile(r"^[A-Za-z](?:[A-Za-z0-9_\-.:]*[A-Za-z0-9])?$")
+_WINDOWS_MOUNT = re.compile(r"^/mnt/[a-z](/|$)")
+
+
+def check(site):
+    models = site.models()
+    hosts = site.accelerator_hosts()
+    yield from _duplicate_models(models)
+    deployment_names = {}
+    for index, model in models:
+        where = f"gpustack_models[{index}] ({model.get('name')})"
+        yield from _model(model, where)
+        for number, entry in deployments(model):
+            yield from _deployment(model, entry, f"{where}.deployments[{number}]", hosts, deployment_names)
+        yield from _weights(model, where)
+
+
+def deployments(model):
+    entries = model.get("deployments")
+    if not isinstance(entries, list):
+        return []
+    return [(number, entry) for number, entry in enumerate(entries) if isinstance(entry, dict)]
+
+
+def _duplicate_models(models):
+    seen = {}
+    for index, model in models:
+        name = model.get("name")
+        if isinstance(name, str) and name in seen:
+            yield error(
+                "model_duplicate",
+                f"gpustack_models[{index}]",
+                f"{name!r}, as gpustack_models[{seen[name]}]",
+                "a name of its own for each model",
+                "rename one, or move its deployments to the other entry",
+            )
+        elif isinstance(name, str):
+            seen[name] = index
+
+
+def _model(model, where):
+    name, family = model.get("name"), model.get("family")
+    if isinstance(name, str) and not _ROUTE_NAME.match(name):
+        yield error(
+            "model_name_invalid",
+            f"{where}.name",
+            repr(name),
+            "a letter first, a letter or digit last, between them letters, digits and _ - . :",
+            "choose such a name: clients use it, and it becomes a route",
+            "GPUStack 2.3.0, names of model routes",
+        )
+    if isinstance(family, str) and family not in _profiles.families():
+        close = _profiles.nearest(family, _profiles.families())
+        yield error(
+            "family_unknown",
+            f"{where}.family",
+            repr(family),
+            "one of " + ", ".join(_profiles.families()),
+            f"did you mean {close}?" if close else "use a known model family",
+        )
+
+
+def _deployment(model, entry, where, hosts, names):
+    accelerator = entry.get("accelerator")
+    if isinstance(accelerator, str) and isinstance(model.get("name"), str):
+        yield from _placement(model, accelerator, where, hosts)
+        name = _plan.deployment_name(model["name"], accelerator)
+        if name in names:
+            yield error(
+                "deployment_duplicate",
+                where,
+                f"deployment {name}, as {names[name]}",
+                "one deployment for each model and accelerator",
+                "raise `replicas` of the first, or take one out",
+            )
+        names.setdefault(name, where)
+    for key in ("path", "draft_path"):
+        if isinstance(entry.get(key), str):
+            yield from _path(entry[key], f"{where}.{key}")
+    if isinstance(entry.get("args"), dict):
+        yield from _args(entry, f"{where}.args")
+    if isinstance(entry.get("env"), dict):
+        yield from _env(entry["env"], f"{where}.env")
+
+
+def _placement(model, accelerator, where, hosts):
+    if accelerator not in _profiles.accelerators():
+        yield unknown_accelerator(f"{where}.accelerator", accelerator)
+        return
+    if hosts is not None and accelerator not in hosts:
+        yield error(
+            "deployment_without_host",
+            where,
+            f"no worker host declares {accelerator}",
+            f"at least one host in group gpustack_worker with gpustack_accelerator: {accelerator}",
+            "declare such a host, or take the deployment out",
+        )
+    family = model.get("family")
+    if family not in _profiles.families():
+        return
+    if not _profiles.has_pair(family, accelerator):
+        yield error(
+            "pair_missing",
+            where,
+            f"no launch profile for {family} on {accelerator}",
+            "a family and an accelerator that go together",
+            "serve this model on another accelerator",
+        )
+        return
+    yield from _sampling(model, _profiles.pair(family, accelerator)["dspark"], where)
+
+
+def _sampling(model, profile, where):
+    options = model.get("dspark_options")
+    sampling = options.get("sampling") if isinstance(options, dict) else None
+    if model.get("dspark") is True and isinstance(sampling, str) and sampling not in profile["samplings"]:
+        yield error(
+            "sampling_unsupported",
+            where,
+            f"dspark_options.sampling: {sampling}",
+            "one of " + ", ".join(profile["samplings"]),
+            "leave sampling out",
+            profile["source"],
+        )
+
+
+def _path(path, where):
+    expected = "an absolute path without spaces, the same on the host and in the containers"
+    if not path.startswith("/"):
+        fix = "write the full path on the worker, starting with /"
+        yield error("model_path_relative", where, repr(path), expected, fix)
+    if re.search(r"\s", path):
+        fix = "rename the directory: the path goes through several command lines"
+        yield error("model_path_spaces", where, repr(path), expected, fix)
+    if _WINDOWS_MOUNT.match(path):
+        fix = "copy the model into the Linux file system: Windows drives are slow there and vanish at restart"
+        yield error("model_path_windows", where, repr(path), "a directory of the Linux file system", fix)
+
+
+def _args(entry, where):
+    seen = {}
+    if entry.get("max_model_len") is not None:
+        seen["max-model-len"] = "max_model_len"
+    for flag, value in entry["args"].items():
+        name = _arguments.identity(flag)
+        if name in seen:
+            yield error(
+                "argument_twice",
+                f"{where}.{flag}",
+                f"set by {seen[name]} too",
+                "one value for each argument",
+                "take one of the two out",
+            )
+        seen.setdefault(name, flag)
+        if name in _plan.RESERVED_FLAGS:
+            yield error(
+                "argument_reserved",
+                f"{where}.{flag}",
+                "an argument GPUStack sets itself",
+                "any argument but " + ", ".join(_plan.RESERVED_FLAGS),
+                "take it out",
+                "GPUStack 2.3.0 answers 400 to it",
+            )
+        if isinstance(value, str) and _splits(value):
+            yield error(
+                "argument_unsafe",
+                f"{where}.{flag}",
+                repr(value),
+                "text without spaces, quotes or backslashes",
+                "write structured values as a mapping or a list; they are passed on as JSON",
+                "GPUStack 2.3.0 splits arguments like a shell",
+            )
+
+
+def _splits(value):
+    return not value.startswith(("{", "[")) and re.search(r"""[\s"'\\]""", value)
+
+
+def _env(env, where):
+    for variable, value in env.items():
+        if variable == _plan.READY_TIMEOUT_MISNAMED:
+            yield error(
+                "env_ready_timeout",
+                f"{where}.{variable}",
+                "a variable no engine reads",
+                _plan.READY_TIMEOUT,
+                f"write {_plan.READY_TIMEOUT}: with the wrong name the limit stays at 600 s",
+                "vLLM 0.25.0 envs.py:748; vllm-ascend docs DeepSeek-V4-Pro.md:158",
+            )
+        if isinstance(value, (bool, dict, list)):
+            yield error(
+                "env_value",
+                f"{where}.{variable}",
+                f"a value of type {type(value).__name__}",
+                "text or a number",
+                "write the exact text the engine expects, in quotes",
+            )
+
+
+def _weights(model, where):
+    route = model.get("route")
+    weights = route.get("weights") if isinstance(route, dict) else None
+    if not isinstance(weights, dict):
+        return
+    where = f"{where}.route.weights"
+    served = [entry.get("accelerator") for unused, entry in deployments(model)]
+    for accelerator, weight in weights.items():
+        if accelerator not in served:
+            yield error(
+                "route_weight_without_deployment",
+                f"{where}.{accelerator}",
+                "no deployment of this model there",
+                "one of " + ", ".join(str(name) for name in served),
+                "take the weight out, or add the deployment",
+            )
+        if isinstance(weight, bool) or not isinstance(weight, int) or weight < 0:
+            yield error(
+                "key_value",
+                f"{where}.{accelerator}",
+                repr(weight),
+                "a whole number, 0 or more",
+                "write such a number",
+            )
+            return
+    used = [weights.get(accelerator, 1) for accelerator in served]
+    if used and not any(used):
+        yield error(
+            "route_weights_zero",
+            where,
+            "every weight is 0",
+            "weights above 0",
+            "give every deployment a weight above 0: this route would serve nobody",
+        )
+    elif not all(used):
+        yield error(
+            "route_weights_mixed",
+            where,
+            "zero and positive weights together",
+            "weights above 0",
+            "take the deployment out instead of giving it weight 0",
+            "GPUStack 2.3.0 answers 422 to it",
+        )

@@ -1,0 +1,107 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Names and types of everything a person wrote."""
+
+from __future__ import annotations
+
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _schema
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, warning
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import nearest
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import FACTS, PREFIX, known_variables, listed
+
+
+def check(site):
+    yield from _unreadable(site)
+    yield from _unknown(site)
+    for name, spec in known_variables().items():
+        variants = site.variants(name)
+        for value, hosts in variants:
+            yield from _shape(name, spec, value, hosts)
+        if spec["scope"] == "site" and len(variants) > 1:
+            yield _differs(name, spec, variants)
+    yield from _version(site)
+
+
+def _unreadable(site):
+    groups = {}
+    for host, values in site.unreadable.items():
+        for name, reason in values.items():
+            groups.setdefault((name, reason), []).append(host)
+    for (name, reason), hosts in groups.items():
+        if "hostvars" in reason:
+            fix = (
+                "do not use hostvars inside this variable: Ansible leaves it undefined when another host reads it; "
+                "put the value into group_vars/all.yml instead"
+            )
+        else:
+            fix = "define what the template needs for these hosts, or write the value itself"
+        yield error("value_unreadable", f"{name} on {listed(hosts)}", reason, "a value that can be resolved", fix)
+
+
+def _unknown(site):
+    known = known_variables()
+    groups = {}
+    for host, values in site.hosts.items():
+        for name in values:
+            if name.startswith(PREFIX) and name not in known and name not in FACTS:
+                groups.setdefault(name, []).append(host)
+    for name, hosts in groups.items():
+        close = nearest(name, known)
+        fix = f"did you mean {close}?" if close else "take it out; docs/inventory.md lists every name"
+        yield error("variable_unknown", f"{name} on {listed(hosts)}", "an unknown name", "a known name", fix)
+
+
+_NESTED_IDS = {
+    "type": "key_type",
+    "unknown": "key_unknown",
+    "missing": "key_missing",
+    "choice": "key_value",
+    "minimum": "key_value",
+    "boolean_as_string": "boolean_as_string",
+}
+
+
+def _shape(name, spec, value, hosts):
+    for problem in _schema.problems(value, spec):
+        nested = bool(problem.path)
+        kind = _NESTED_IDS[problem.kind] if nested or problem.kind == "boolean_as_string" else "variable_type"
+        where = _path(name, problem.path, value) + f" on {listed(hosts)}"
+        yield error(kind, where, problem.found, problem.expected, problem.fix)
+
+
+def _path(name, path, value):
+    """`gpustack_models[1].dspark (deepseek-v4-flash)`: a person looks for the name, not for the index."""
+    if not path:
+        return name
+    where = name + path if path.startswith("[") else f"{name}.{path}"
+    if path.startswith("["):
+        entry = value[int(path[1 : path.index("]")])]
+        if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+            where += f" ({entry['name']})"
+    return where
+
+
+def _differs(name, spec, variants):
+    hosts = "; ".join(f"one on {listed(group)}" for unused, group in variants[:3])
+    return error(
+        "site_value_differs",
+        name,
+        f"{len(variants)} different values: {hosts}",
+        "one value for the whole site",
+        f"set {name} once, in group_vars/all.yml",
+    )
+
+
+def _version(site):
+    supported = known_variables()["gpustack_version"]["supported"]
+    version = site.value("gpustack_version")
+    if isinstance(version, str) and version not in supported:
+        yield warning(
+            "gpustack_version_unsupported",
+            "gpustack_version",
+            version,
+            "one of " + ", ".join(supported),
+            "use a supported release, or test this one yourself before production",
+        )

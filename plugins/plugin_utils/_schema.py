@@ -1,0 +1,105 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Does a value have the shape its description (data/variables.yml) gives it?"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import nearest
+
+_TYPES = {"str": str, "int": int, "bool": bool, "dict": dict, "list": list}
+_WORDS = {
+    "str": "text",
+    "int": "a whole number",
+    "bool": "true or false",
+    "dict": "a mapping",
+    "list": "a list",
+}
+_BOOLEAN_WORDS = ("true", "false", "yes", "no", "on", "off")
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    kind: str  # type, boolean_as_string, choice, minimum, unknown, missing
+    path: str
+    found: str
+    expected: str
+    fix: str
+
+
+def describe(value, secret=False):
+    """The value for a message; its kind alone when it is secret."""
+    kind = type(value).__name__
+    if secret or isinstance(value, (dict, list)):
+        return f"a value of type {kind}" + (" (not shown)" if secret else "")
+    return f"{value!r} ({kind})"
+
+
+def problems(value, spec, path=""):
+    """Every way in which the value and the description disagree."""
+    kind = spec["type"]
+    if not _has_type(value, kind) and value not in spec.get("words", ()):
+        yield _type_problem(value, spec, path)
+        return
+    if value in spec.get("words", ()):
+        return
+    if "choices" in spec and value not in spec["choices"]:
+        expected = "one of " + ", ".join(spec["choices"])
+        yield Problem("choice", path, describe(value), expected, "write " + expected)
+    if "minimum" in spec and value < spec["minimum"]:
+        expected = f"{spec['minimum']} or more"
+        yield Problem("minimum", path, describe(value), expected, f"write {expected}")
+    if kind == "dict" and "options" in spec:
+        yield from _dict_problems(value, spec["options"], path)
+    if kind == "list":
+        for index, item in enumerate(value):
+            element = dict(spec, type=spec["elements"], choices=spec.get("choices"))
+            element = {key: part for key, part in element.items() if part is not None and key != "elements"}
+            yield from problems(item, element, f"{path}[{index}]")
+
+
+def _dict_problems(value, options, path):
+    for key in value:
+        if key not in options:
+            close = nearest(key, options)
+            fix = f"did you mean {close}?" if close else f"take it out; known keys: {', '.join(sorted(options))}"
+            yield Problem("unknown", _join(path, key), f"unknown key {key!r}", "a known key", fix)
+    for key, spec in options.items():
+        if value.get(key) is None:
+            if spec.get("required"):
+                fix = f"add {key}: {spec['description']}"
+                yield Problem("missing", _join(path, key), "nothing", _expected(spec), fix)
+            continue
+        yield from problems(value[key], spec, _join(path, key))
+
+
+def _type_problem(value, spec, path):
+    expected = _expected(spec)
+    found = describe(value, spec.get("secret"))
+    if spec["type"] == "bool" and isinstance(value, str) and value.lower() in _BOOLEAN_WORDS:
+        fix = "write true or false without quotes; on the command line give JSON: -e '{\"name\": true}'"
+        return Problem("boolean_as_string", path, found, expected, fix)
+    if spec["type"] == "str" and isinstance(value, (int, float)):
+        return Problem("type", path, found, expected, "put the value in quotes")
+    if spec["type"] == "int" and isinstance(value, str) and value.strip().isdigit():
+        return Problem("type", path, found, expected, "write the number without quotes, or add `| int` to the template")
+    return Problem("type", path, found, expected, f"write {expected}")
+
+
+def _has_type(value, kind):
+    # bool is an int to Python, but not to a reader of an inventory.
+    if isinstance(value, bool):
+        return kind == "bool"
+    return isinstance(value, _TYPES[kind])
+
+
+def _expected(spec):
+    words = [_WORDS[spec["type"]], *spec.get("words", ())]
+    return " or ".join(words)
+
+
+def _join(path, key):
+    return f"{path}.{key}" if path else str(key)

@@ -1,0 +1,100 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The whole inventory as preflight sees it: plain values, by host and by variable."""
+
+from __future__ import annotations
+
+import json
+
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
+
+PREFIX = "gpustack_"
+SERVER_GROUP = "gpustack_server"
+WORKER_GROUP = "gpustack_worker"
+# Set by the probe, not by people. Ansible puts facts among the variables where its configuration asks for that.
+FACTS = ("gpustack_host",)
+
+
+def known_variables():
+    return _data.load("variables.yml")
+
+
+def listed(hosts, limit=4):
+    """`a, b, c, d and 496 more`."""
+    hosts = list(hosts)
+    text = ", ".join(hosts[:limit])
+    return f"{text} and {len(hosts) - limit} more" if len(hosts) > limit else text
+
+
+class Site:
+    """`inventory` is {groups: {name: [host]}, hosts: {host: {name: value}}, unreadable: {host: {name: reason}}}."""
+
+    def __init__(self, inventory):
+        self.hosts = inventory["hosts"]
+        self.unreadable = inventory.get("unreadable") or {}
+        groups = inventory.get("groups") or {}
+        self.servers = [host for host in groups.get(SERVER_GROUP, []) if host in self.hosts]
+        self.workers = [host for host in groups.get(WORKER_GROUP, []) if host in self.hosts]
+        self._variants = {}
+
+    def value(self, name):
+        """The site's value of a variable: the server's, else the first host's, else the default."""
+        for host in self.servers[:1] + list(self.hosts):
+            if self.hosts[host].get(name) is not None:
+                return self.hosts[host][name]
+        return known_variables()[name].get("default")
+
+    def of(self, host, name):
+        value = self.hosts[host].get(name)
+        return known_variables()[name].get("default") if value is None else value
+
+    def text(self, host, name):
+        """The host's value where it is text, else None: wrong types are reported once, by the check of types."""
+        value = self.hosts[host].get(name)
+        return value.strip() if isinstance(value, str) else None
+
+    def missing(self, host, name):
+        """Nothing was written. A value that cannot be resolved is not missing: it has its own finding."""
+        value = self.hosts[host].get(name)
+        if name in self.unreadable.get(host, {}):
+            return False
+        return value is None or (isinstance(value, str) and not value.strip())
+
+    def variants(self, name):
+        """Each different value of a variable with the hosts that have it, in inventory order."""
+        if name not in self._variants:
+            self._variants[name] = self._group(name)
+        return self._variants[name]
+
+    def _group(self, name):
+        keys, groups = {}, {}
+        for host, values in self.hosts.items():
+            value = values.get(name)
+            if value is None:
+                continue
+            # Hosts share one object for a group's value; comparing it once keeps 500 hosts cheap.
+            key = keys.get(id(value))
+            if key is None:
+                key = keys[id(value)] = json.dumps(value, sort_keys=True, default=str)
+            groups.setdefault(key, (value, []))[1].append(host)
+        return list(groups.values())
+
+    def accelerator_hosts(self):
+        """Accelerator to the number of worker hosts that declare it; None while a declaration cannot be read."""
+        if any("gpustack_accelerator" in self.unreadable.get(host, {}) for host in self.workers):
+            return None
+        counts = {}
+        for host in self.workers:
+            accelerator = self.text(host, "gpustack_accelerator")
+            if accelerator:
+                counts[accelerator] = counts.get(accelerator, 0) + 1
+        return counts
+
+    def models(self):
+        """The models that are mappings, with their index; anything else is reported by the check of types."""
+        models = self.value("gpustack_models")
+        if not isinstance(models, list):
+            return []
+        return [(index, model) for index, model in enumerate(models) if isinstance(model, dict)]

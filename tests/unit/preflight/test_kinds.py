@@ -1,0 +1,362 @@
+"""One broken inventory for each kind of finding. The sound one they all start from has no finding at all."""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+
+import pytest
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._preflight import check
+
+DIGEST = "sha256:" + "0a" * 32
+PASSWORD = "Corr3ct.horse"
+H20, ASCEND = "nvidia_h20_3e", "ascend_910b"
+
+
+def sound():
+    common = {
+        "gpustack_version": "2.3.0",
+        "gpustack_server_url": "http://10.0.0.10",
+        "gpustack_admin_password": PASSWORD,
+        "gpustack_artefacts_lock": {
+            "docker.io/gpustack/gpustack:v2.3.0": DIGEST,
+            "docker.io/gpustack/runtime:pause": DIGEST,
+            "docker.io/gpustack/runtime:health": DIGEST,
+            "docker.io/vllm/vllm-openai:v0.25.0": DIGEST,
+            "quay.io/ascend/vllm-ascend:nightly-main": DIGEST,
+        },
+        "gpustack_registry_rewrites": {"docker.io": "10.0.0.5:5000/docker.io"},
+        "gpustack_models": [
+            {
+                "name": "flash",
+                "family": "deepseek_v4",
+                "dspark": True,
+                "dspark_options": {"tokens": 7, "sampling": "greedy"},
+                "route": {"weights": {H20: 3, ASCEND: 1}},
+                "deployments": [
+                    {"accelerator": H20, "path": "/srv/models/a", "replicas": "per_worker", "args": {"seed": 1}},
+                    {"accelerator": ASCEND, "path": "/srv/models/b", "max_model_len": 128000, "env": {"A": 1}},
+                ],
+            }
+        ],
+    }
+    hosts = {
+        "server": dict(common, ansible_host="10.0.0.10"),
+        "h20": dict(common, gpustack_worker_address="10.0.0.21", gpustack_accelerator=H20),
+        "npu": dict(common, gpustack_worker_address="10.0.0.31", gpustack_accelerator=ASCEND),
+    }
+    groups = {"all": list(hosts), "gpustack_server": ["server"], "gpustack_worker": ["h20", "npu"]}
+    # Apart for each test, and each host with values of its own.
+    return copy.deepcopy({"groups": groups, "hosts": json.loads(json.dumps(hosts))})
+
+
+def everywhere(name, value):
+    def change(inventory):
+        for values in inventory["hosts"].values():
+            values[name] = value
+
+    return change
+
+
+def on(host, name, value):
+    return lambda inventory: inventory["hosts"][host].update({name: value})
+
+
+def without(host, name):
+    return lambda inventory: inventory["hosts"][host].pop(name)
+
+
+def nowhere(name):
+    return lambda inventory: [values.pop(name) for values in inventory["hosts"].values()]
+
+
+def group(name, hosts):
+    return lambda inventory: inventory["groups"].update({name: hosts})
+
+
+def model(**changes):
+    def change(inventory):
+        for values in inventory["hosts"].values():
+            values["gpustack_models"][0].update(changes)
+
+    return change
+
+
+def deployment(index=0, **changes):
+    def change(inventory):
+        for values in inventory["hosts"].values():
+            values["gpustack_models"][0]["deployments"][index].update(changes)
+
+    return change
+
+
+def lock(name, digest):
+    def change(inventory):
+        for values in inventory["hosts"].values():
+            values["gpustack_artefacts_lock"][name] = digest
+
+    return change
+
+
+def unlock(name):
+    return lambda inventory: [v["gpustack_artefacts_lock"].pop(name) for v in inventory["hosts"].values()]
+
+
+def both_weights(first, second):
+    return model(route={"weights": {H20: first, ASCEND: second}})
+
+
+def second_model(inventory):
+    for values in inventory["hosts"].values():
+        values["gpustack_models"].append({"name": "flash", "family": "deepseek_v4", "deployments": []})
+
+
+def deployment_again(inventory):
+    for values in inventory["hosts"].values():
+        values["gpustack_models"][0]["deployments"].append({"accelerator": H20, "path": "/srv/models/c"})
+
+
+def one_deployment_less(inventory):
+    for values in inventory["hosts"].values():
+        del values["gpustack_models"][0]["deployments"][1]
+
+
+def unreadable(reason):
+    return lambda inventory: inventory.update(unreadable={"npu": {"gpustack_cluster_name": reason}})
+
+
+KINDS = [
+    # servers and workers
+    ("server_missing", group("gpustack_server", [])),
+    ("server_several", group("gpustack_server", ["server", "h20"])),
+    ("accelerator_missing", without("h20", "gpustack_accelerator")),
+    ("accelerator_unknown", on("h20", "gpustack_accelerator", "nvidia_h20")),
+    ("worker_address_missing", without("h20", "gpustack_worker_address")),
+    ("worker_address_missing", on("h20", "gpustack_worker_address", " ")),
+    ("worker_address_not_ip", on("h20", "gpustack_worker_address", "h20.example.org")),
+    ("worker_address_public", on("h20", "gpustack_worker_address", "8.8.8.8")),
+    ("worker_address_duplicate", on("h20", "gpustack_worker_address", "10.0.0.31")),
+    ("worker_address_unreachable", on("h20", "gpustack_worker_address", "127.0.0.1")),
+    ("server_url_missing", nowhere("gpustack_server_url")),
+    ("server_url_missing", without("npu", "gpustack_server_url")),
+    ("server_url_invalid", everywhere("gpustack_server_url", "10.0.0.10")),
+    ("server_url_invalid", everywhere("gpustack_server_url", "ftp://10.0.0.10")),
+    ("server_url_invalid", everywhere("gpustack_server_url", "http://10.0.0.10:99999")),
+    ("server_url_localhost", everywhere("gpustack_server_url", "http://localhost")),
+    ("server_url_localhost", everywhere("gpustack_server_url", "http://127.0.0.1")),
+    ("server_url_port", everywhere("gpustack_server_port", 8080)),
+    # the password
+    ("admin_password_missing", nowhere("gpustack_admin_password")),
+    ("admin_password_missing", everywhere("gpustack_admin_password", "")),
+    *[
+        ("admin_password_placeholder", everywhere("gpustack_admin_password", value))
+        for value in ("changeme", "Change_Me1!", "password", "admin", "gpustack", "example", "<your password>")
+    ],
+    *[
+        ("admin_password_weak", everywhere("gpustack_admin_password", value))
+        for value in ("Sh0rt.one", "n0.upper.case", "N0.LOWER.CASE", "No.digit.here", "N0symbolatall")
+    ],
+    # names and types
+    ("variable_unknown", everywhere("gpustack_server_ur", "x")),
+    ("variable_type", everywhere("gpustack_server_port", "80")),
+    ("variable_type", everywhere("gpustack_models", {})),
+    ("boolean_as_string", everywhere("gpustack_allow_public_addresses", "yes")),
+    ("boolean_as_string", model(dspark="true")),
+    ("value_unreadable", unreadable("'x' is undefined")),
+    ("site_value_differs", on("npu", "gpustack_version", "2.2.3")),
+    ("gpustack_version_unsupported", everywhere("gpustack_version", "2.2.3")),
+    ("key_unknown", model(dspak=True)),
+    ("key_unknown", deployment(replica=2)),
+    ("key_missing", model(name=None)),
+    ("key_missing", deployment(path=None)),
+    ("key_type", deployment(path=["/srv"])),
+    ("key_type", deployment(replicas="all")),
+    ("key_value", deployment(replicas=-1)),
+    ("key_value", model(dspark_options={"sampling": "random"})),
+    ("key_value", both_weights(-1, 1)),
+    # models
+    ("model_duplicate", second_model),
+    ("model_name_invalid", model(name="my model")),
+    ("family_unknown", model(family="deepseek_v5")),
+    ("deployment_duplicate", deployment_again),
+    ("deployment_without_host", group("gpustack_worker", ["h20"])),
+    ("accelerator_unknown", deployment(accelerator="nvidia_h200")),
+    ("model_path_relative", deployment(path="models/a")),
+    ("model_path_relative", deployment(path="C:\\models")),
+    ("model_path_relative", deployment(draft_path="draft")),
+    ("model_path_spaces", deployment(path="/srv/my models")),
+    ("model_path_windows", deployment(path="/mnt/c/models")),
+    ("sampling_unsupported", model(dspark_options={"sampling": "probabilistic"})),
+    ("argument_reserved", deployment(args={"--api_key": "x"})),
+    ("argument_twice", deployment(max_model_len=1, args={"max-model-len": 2})),
+    ("argument_twice", deployment(args={"async_scheduling": True, "no-async-scheduling": True})),
+    ("argument_unsafe", deployment(args={"chat-template": "it's"})),
+    ("env_ready_timeout", deployment(env={"VLLM_ENGINE_READY_TIMEOUT": 3600})),
+    ("env_value", deployment(env={"A": True})),
+    ("route_weight_without_deployment", one_deployment_less),
+    ("route_weights_zero", both_weights(0, 0)),
+    ("route_weights_mixed", both_weights(3, 0)),
+    # images
+    ("image_moving_unlocked", unlock("docker.io/gpustack/runtime:pause")),
+    ("image_moving_unlocked", unlock("docker.io/gpustack/runtime:health")),
+    ("image_moving_unlocked", unlock("quay.io/ascend/vllm-ascend:nightly-main")),
+    ("image_moving_unlocked", deployment(image="vllm/vllm-openai:latest")),
+    ("image_unlocked", unlock("docker.io/gpustack/gpustack:v2.3.0")),
+    ("image_unlocked", deployment(engine_version="0.33.0")),
+    ("image_invalid", deployment(image="http://docker.io/a")),
+    ("lock_digest_invalid", lock("docker.io/a/b:1", "sha256:abc")),
+    ("lock_digest_invalid", lock("docker.io/a/b:1", "sha256:" + "0" * 64)),
+    ("lock_name_invalid", lock("a/b:1", DIGEST)),
+    ("rewrite_invalid", everywhere("gpustack_registry_rewrites", {"docker.io": "http://r:5000"})),
+]
+WARNINGS = {"server_url_port", "image_unlocked", "gpustack_version_unsupported"}
+
+
+def test_a_sound_inventory_has_no_findings():
+    assert check(sound()) == []
+
+
+@pytest.mark.parametrize(("kind", "break_it"), KINDS, ids=[f"{n}-{kind}" for n, (kind, unused) in enumerate(KINDS)])
+def test_kind(kind, break_it):
+    inventory = sound()
+    break_it(inventory)
+    findings = [finding for finding in check(inventory) if finding.id == kind]
+    assert findings
+    for finding in findings:
+        assert finding.severity == ("warning" if kind in WARNINGS else "error")
+        assert finding.where
+        assert finding.expected
+        assert finding.fix
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        on("h20", "gpustack_worker_address", "fd00::21"),
+        lambda inventory: inventory["hosts"]["h20"].update(
+            gpustack_worker_address="8.8.8.8", gpustack_allow_public_addresses=True
+        ),
+        everywhere("gpustack_server_url", "http://10.0.0.10:80/"),
+        everywhere("gpustack_server_url", "https://gpustack.example.org"),
+        everywhere("gpustack_host", {"a fact": True}),
+        deployment(image=f"vllm/vllm-openai@{DIGEST}"),
+        deployment(args={"max-num-seqs": None, "limit-mm-per-prompt": {"image": 1}}),
+        deployment(max_model_len="auto"),
+        model(dspark=False, dspark_options={"sampling": "probabilistic"}),
+        model(route=None),
+    ],
+)
+def test_what_is_allowed(change):
+    inventory = sound()
+    change(inventory)
+    assert check(inventory) == []
+
+
+def test_one_host_for_everything_may_use_localhost():
+    inventory = sound()
+    inventory["hosts"] = {"one": dict(inventory["hosts"]["h20"], gpustack_server_url="http://localhost")}
+    inventory["hosts"]["one"]["gpustack_worker_address"] = "127.0.0.1"
+    inventory["groups"] = {"all": ["one"], "gpustack_server": ["one"], "gpustack_worker": ["one"]}
+    one_deployment_less(inventory)
+    model(route=None)(inventory)
+    assert check(inventory) == []
+
+
+def test_a_site_without_workers_needs_no_runtime_images():
+    inventory = sound()
+    inventory["groups"]["gpustack_worker"] = []
+    model(deployments=[], route=None)(inventory)
+    everywhere("gpustack_artefacts_lock", {"docker.io/gpustack/gpustack:v2.3.0": DIGEST})(inventory)
+    assert check(inventory) == []
+
+
+def test_did_you_mean():
+    inventory = sound()
+    everywhere("gpustack_acelerator", "x")(inventory)
+    deployment(max_modellen=1)(inventory)
+    on("h20", "gpustack_accelerator", "nvidia_h20_3")(inventory)
+    fixes = " ".join(finding.fix for finding in check(inventory))
+    for name in ("gpustack_accelerator", "max_model_len", "nvidia_h20_3e"):
+        assert f"did you mean {name}?" in fixes
+
+
+def test_the_right_name_of_the_time_out_is_told():
+    inventory = sound()
+    deployment(env={"VLLM_ENGINE_READY_TIMEOUT": 3600})(inventory)
+    (finding,) = check(inventory)
+    assert "VLLM_ENGINE_READY_TIMEOUT_S" in finding.fix
+
+
+def test_all_problems_come_at_once_errors_first():
+    inventory = sound()
+    for break_it in (
+        everywhere("gpustack_server_port", 8080),
+        without("h20", "gpustack_accelerator"),
+        nowhere("gpustack_admin_password"),
+        lock("docker.io/a/b:1", "sha256:abc"),
+    ):
+        break_it(inventory)
+    findings = check(inventory)
+    assert {"accelerator_missing", "server_url_port", "admin_password_missing", "lock_digest_invalid"} <= {
+        finding.id for finding in findings
+    }
+    severities = [finding.severity for finding in findings]
+    assert severities == sorted(severities)
+
+
+def test_secrets_are_in_no_finding():
+    inventory = sound()
+    secret = "hunter2-hunter2"
+    everywhere("gpustack_admin_password", secret)(inventory)
+    everywhere("gpustack_worker_config", secret)(inventory)
+    everywhere("gpustack_admin_pasword", secret)(inventory)
+    everywhere("gpustack_server_url", f"http://user:{secret}@")(inventory)
+    deployment(env=secret)(inventory)
+    deployment(index=1, env={"HF_TOKEN": [secret]})(inventory)
+    findings = check(inventory)
+    assert {"admin_password_weak", "variable_type", "variable_unknown", "server_url_invalid", "env_value"} <= {
+        finding.id for finding in findings
+    }
+    assert secret not in json.dumps([finding.as_dict() for finding in findings])
+
+
+def test_one_mistake_on_many_hosts_is_one_finding():
+    inventory = sound()
+    for number in range(100):
+        inventory["hosts"][f"extra{number}"] = {"gpustack_server_prt": 80}
+    findings = [finding for finding in check(inventory) if finding.id == "variable_unknown"]
+    assert len(findings) == 1
+    assert "and 96 more" in findings[0].where
+
+
+@pytest.mark.parametrize(
+    "junk", [None, 1, "x", [], [1], [{}], [{"deployments": [1]}], [{"name": 1, "deployments": {}}]]
+)
+def test_any_shape_of_models_is_judged_without_a_traceback(junk):
+    inventory = sound()
+    everywhere("gpustack_models", junk)(inventory)
+    findings = check(inventory)
+    assert findings or junk in (None, [])
+
+
+@pytest.mark.parametrize("junk", [1, "x", [1], {"a": 1}, True])
+def test_any_type_of_any_variable_is_judged_without_a_traceback(junk):
+    inventory = sound()
+    for name in list(inventory["hosts"]["h20"]):
+        everywhere(name, junk)(inventory)
+    assert check(inventory)
+
+
+def test_500_hosts_and_20_models_stay_within_the_budget():
+    inventory = sound()
+    shared = inventory["hosts"]["h20"]
+    entries = [dict(shared["gpustack_models"][0], name=f"m{number}") for number in range(20)]
+    # Values of their own on each host, which is the expensive case.
+    text = json.dumps(dict(shared, gpustack_models=entries))
+    for number in range(500):
+        inventory["hosts"][f"w{number}"] = json.loads(text)
+        inventory["groups"]["gpustack_worker"].append(f"w{number}")
+    started = time.process_time()
+    check(inventory)
+    assert time.process_time() - started < 1.5
