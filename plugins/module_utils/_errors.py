@@ -58,7 +58,10 @@ class GpustackError(Exception):
         }
 
     def for_people(self):
-        return f"{self.message} {self.hint}".strip()
+        message = self.message.rstrip()
+        if not message.endswith((".", "!", "?")):
+            message += "."
+        return f"{message} {self.hint}".strip()
 
 
 class Unreachable(GpustackError):

@@ -123,13 +123,9 @@ def update_payload(resource, wanted, current):
 def diff_of(resource, wanted, current):
     """Ansible's diff of the managed fields. Secrets show only that they change."""
     header = f"{resource.kind} {(wanted or current or {}).get('name', '')}".strip()
-    before = {one.name: current.get(one.key) for one in resource.writable() if current and not one.create_only}
-    if wanted is None:
-        after = {}
-    else:
-        after = {one.name: wanted.get(one.name, before.get(one.name)) for one in resource.writable()}
-        after = {name: value for name, value in after.items() if name in before or name in wanted}
-        before = {name: value for name, value in before.items() if name in after}
+    fields = [one for one in resource.writable() if current is None or not one.create_only]
+    before = {one.name: current.get(one.key) for one in fields} if current else {}
+    after = dict(before, **{one.name: wanted[one.name] for one in fields if one.name in wanted}) if wanted else {}
     for one in resource.writable():
         if one.secret:
             changes = before.get(one.name) != after.get(one.name)

@@ -28,16 +28,12 @@ def masked(value):
     return value
 
 
-def secret_values(value):
-    """Every secret text in the structure."""
+def secret_values(value, secret=False):
+    """Every secret text in the structure. What lies below a secret key is secret as a whole."""
     if isinstance(value, dict):
-        found = set()
-        for key, one in value.items():
-            if isinstance(one, str) and one and is_secret(key, one):
-                found.add(one)
-            else:
-                found |= secret_values(one)
-        return found
-    if isinstance(value, list):
-        return set().union(*(secret_values(one) for one in value)) if value else set()
-    return set()
+        found = [secret_values(one, secret or is_secret(key, one)) for key, one in value.items()]
+    elif isinstance(value, list):
+        found = [secret_values(one, secret) for one in value]
+    else:
+        return {value} if secret and isinstance(value, str) and value else set()
+    return set().union(*found)

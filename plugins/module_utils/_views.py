@@ -86,13 +86,14 @@ def model_view(model, instances):
 
 
 def route_view(route, targets, model_names):
+    mine = [
+        {"model": model_names.get(one.get("model_id")), "weight": one.get("weight"), "state": one.get("state")}
+        for one in targets
+        if one.get("route_id") == route.get("id")
+    ]
     return {
         "id": route.get("id"),
         "name": route.get("name"),
         "access_policy": route.get("access_policy"),
-        "targets": [
-            {"model": model_names.get(one.get("model_id")), "weight": one.get("weight"), "state": one.get("state")}
-            for one in targets
-            if one.get("route_id") == route.get("id")
-        ],
+        "targets": sorted(mine, key=lambda one: one["model"] or ""),
     }

@@ -14,12 +14,13 @@ FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 15.0
 
 
-def wait_for(what, read, judge, timeout, hint="", clock=time.monotonic, sleep=time.sleep):
+def wait_for(what, read, judge, timeout, hint="", clock=None, sleep=None):
     """Call `read()` until `judge(object)` returns None, and return the object.
 
     `judge` returns why the object is not good yet, and raises TerminalState when waiting cannot help. An error of
     `read` that may pass by itself counts as not good yet. With `timeout` 0 there is exactly one reading.
     """
+    clock, sleep = clock or time.monotonic, sleep or time.sleep
     deadline = clock() + timeout
     pause = FIRST_PAUSE
     last = None

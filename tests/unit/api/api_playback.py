@@ -13,6 +13,7 @@ import pathlib
 import threading
 
 import pytest
+from ansible.module_utils.common import warnings
 from ansible.module_utils.testing import patch_module_args
 
 ANSWERS = pathlib.Path(__file__).parent / "answers"
@@ -73,7 +74,8 @@ class Playback:
 
     def play(self, *calls):
         for call in calls:
-            self.on(call["method"], call["path"], call["answer"], call["status"])
+            text = "" if call["status"] == 204 else json.dumps(call["answer"])
+            self.on(call["method"], call["path"], text, call["status"])
 
     def sent(self, method=None):
         """`(method, path, body)` of what was asked, reads left out unless asked for."""
@@ -88,10 +90,14 @@ class Playback:
         self.server.server_close()
 
 
-def run_module(name, check=False, diff=True, **params):
+def run_module(name, /, check=False, diff=True, **params):
     module = importlib.import_module(MODULES + name)
-    params = dict(params, _ansible_check_mode=check, _ansible_diff=diff)
+    params = {key: value for key, value in params.items() if value is not None}
+    params.update(_ansible_check_mode=check, _ansible_diff=diff)
+    warnings._global_warnings.clear()
     output = io.StringIO()
     with patch_module_args(params), contextlib.redirect_stdout(output), pytest.raises(SystemExit):
         module.main()
-    return json.loads(output.getvalue())
+    result = json.loads(output.getvalue())
+    result["warnings"] = [str(one) for one in result.get("warnings", [])]
+    return result

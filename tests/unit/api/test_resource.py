@@ -149,3 +149,12 @@ def test_sync_in_check_mode_sends_nothing(wanted, current):
     result, calls = sync(wanted, current, check=True)
     assert result["changed"] is True
     assert calls == []
+
+
+def test_create_only_fields_are_in_the_diff_of_a_creation_only():
+    wanted = {"name": "a", "size": 2, "origin": "here"}
+    assert _resource.diff_of(THING, wanted, None)["after"] == wanted
+    diff = _resource.diff_of(THING, wanted, CURRENT)
+    assert "origin" not in diff["before"]
+    assert "origin" not in diff["after"]
+    assert _resource.diff_of(THING, None, CURRENT)["after"] == {}

@@ -1,0 +1,244 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Chat answers have the form vLLM 0.25 gives them; states of instances are recorded from a real server."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+from api_playback import recorded
+
+CHAT = "/v1/chat/completions"
+PENDING = recorded("instances_pending")[0]
+RUNNING_MODELS, RUNNING = recorded("instances_running")
+BROKEN_MODELS, BROKEN = recorded("instances_error")
+FACTS = {"city": "Paris", "country": "France", "population_millions": 2.1, "is_capital": True}
+
+
+def completion(text, finish_reason="stop", model="qwen-h20"):
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "model": model,
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish_reason},
+        ],
+        "usage": {"prompt_tokens": 20, "completion_tokens": 7, "total_tokens": 27},
+    }
+
+
+def stream(*pieces, finish_reason="stop", done=True):
+    chunks = [{"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]}]
+    chunks += [{"choices": [{"index": 0, "delta": {"content": one}}]} for one in pieces]
+    chunks += [{"choices": [{"index": 0, "delta": {}, "finish_reason": finish_reason}]}, {"choices": []}]
+    lines = [": ping", ""] + [f"data: {json.dumps(one)}\n" for one in chunks]
+    return "\n".join(lines + (["data: [DONE]", ""] if done else [""]))
+
+
+class Engine:
+    """Answers by what is asked for; each part can be replaced by a wrong answer."""
+
+    def __init__(self):
+        self.chat = completion("Paris is the capital of France.")
+        self.stream = stream("Paris", " it is.")
+        self.json_object = completion(json.dumps(FACTS))
+        self.json_schema = completion(json.dumps(FACTS))
+
+    def __call__(self, body):
+        if body.get("stream"):
+            return self.stream
+        return getattr(self, body.get("response_format", {}).get("type", "chat"))
+
+
+@pytest.fixture
+def engine(server):
+    engine = Engine()
+    server.on("POST", CHAT, engine)
+    return engine
+
+
+def found(result, check):
+    return result["results"][0]["checks"][check]["found"]
+
+
+def test_all_checks(server, run, engine):
+    result = run("chat_probe", models=["qwen"])
+    assert result["changed"] is False
+    (one,) = result["results"]
+    assert (one["model"], one["answered_by"], one["ok"]) == ("qwen", "qwen-h20", True)
+    assert list(one["checks"]) == ["chat", "stream", "json_object", "json_schema"]
+    assert one["answer"] == "Paris is the capital of France."
+    assert one["json_answer"] == FACTS
+    assert one["completion_tokens"] == 7
+    assert one["latency_s"] >= 0
+    bodies = [body for _, _, body in server.sent()]
+    assert all(body["model"] == "qwen" and body["max_tokens"] == 512 for body in bodies)
+    assert bodies[2]["response_format"] == {"type": "json_object"}
+    assert bodies[3]["response_format"]["json_schema"]["schema"]["required"] == list(FACTS)
+
+
+def test_chosen_checks_and_limits(server, run, engine):
+    run("chat_probe", models=["a", "b"], checks=["chat"], max_tokens=9, prompt="Say hi")
+    assert [(body["model"], body["max_tokens"]) for _, _, body in server.sent()] == [("a", 9), ("b", 9)]
+    assert server.sent()[0][2]["messages"] == [{"role": "user", "content": "Say hi"}]
+
+
+def test_every_failure_is_told(run, engine):
+    engine.chat = completion("")
+    engine.json_object = completion('```json\n{"a": 1}\n```')
+    result = run("chat_probe", models=["qwen"])
+    assert result["failed"] is True
+    assert result["msg"].startswith("2 checks failed. qwen: chat: the answer is empty | qwen: json_object: ")
+    assert [name for name, one in result["results"][0]["checks"].items() if one["ok"]] == ["stream", "json_schema"]
+
+
+@pytest.mark.parametrize("check", ["chat", "json_object", "json_schema"])
+def test_answer_that_was_cut(run, engine, check):
+    setattr(engine, check, completion('{"city": "Par', "length"))
+    result = run("chat_probe", models=["qwen"], checks=[check])
+    assert "cut at max_tokens=512" in found(result, check)
+
+
+def test_answer_that_is_only_thinking(run, engine):
+    engine.chat = completion(None)
+    assert found(run("chat_probe", models=["qwen"]), "chat") == "the answer is empty"
+
+
+def test_answer_of_another_service(run, engine):
+    engine.chat = {"hello": "world"}
+    assert "no choices[0].message" in found(run("chat_probe", models=["qwen"]), "chat")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (stream("Paris", done=False), "ended without [DONE]"),
+        (stream("Paris", finish_reason="length"), "cut at max_tokens=512"),
+        (stream("Paris", finish_reason=None), "no finish_reason"),
+        (stream(), "no text"),
+        ("data: {broken\n", "no JSON"),
+        ('data: {"error": {"message": "engine died"}}\n', "engine died"),
+    ],
+)
+def test_wrong_streams(run, engine, answer, expected):
+    engine.stream = answer
+    assert expected in found(run("chat_probe", models=["qwen"]), "stream")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("```json\n{}\n```", "inside a code fence"),
+        ("Sure! {}", "no JSON"),
+        ("{} and more", "no JSON"),
+        ('"Paris"', "bare str"),
+        ("[1]", "JSON list"),
+    ],
+)
+def test_json_that_is_not_pure(run, engine, text, expected):
+    engine.json_object = completion(text)
+    assert expected in found(run("chat_probe", models=["qwen"]), "json_object")
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"is_capital": "yes"}, "answer.is_capital is string, expected boolean"),
+        ({"population_millions": "2.1"}, "answer.population_millions is string, expected number"),
+        ({"population_millions": True}, "answer.population_millions is boolean, expected number"),
+        ({"city": None}, "answer.city is null, expected string"),
+        ({"mayor": "x"}, "answer.mayor is not in the schema"),
+    ],
+)
+def test_json_that_does_not_fit(run, engine, change, expected):
+    engine.json_schema = completion(json.dumps(dict(FACTS, **change)))
+    assert found(run("chat_probe", models=["qwen"]), "json_schema") == expected
+
+
+def test_json_with_a_missing_key(run, engine):
+    engine.json_schema = completion(json.dumps({"city": "Paris", "country": "France", "is_capital": True}))
+    assert found(run("chat_probe", models=["qwen"]), "json_schema") == "answer.population_millions is missing"
+
+
+def test_own_schema(run, engine):
+    schema = {"type": "object", "properties": {"tags": {"type": "array", "items": {"enum": ["a", "b"]}}}}
+    engine.json_schema = completion('{"tags": ["a", "c"]}')
+    result = run("chat_probe", models=["qwen"], checks=["json_schema"], schema=schema)
+    assert found(result, "json_schema") == "answer.tags[1] is 'c', expected one of ['a', 'b']"
+
+
+@pytest.mark.parametrize("schema", [{"minLength": 1}, {"items": {"pattern": "x"}}, {"type": "text"}])
+def test_schema_with_what_would_not_be_checked(server, run, schema):
+    result = run("chat_probe", models=["qwen"], schema=schema)
+    assert "cannot check" in result["msg"]
+    assert server.requests == []
+
+
+def test_unknown_model(server, run):
+    call = recorded("errors")[6]
+    server.on("POST", CHAT, call["answer"], status=404)
+    result = run("chat_probe", models=["absent"], checks=["chat"])
+    assert found(result, "chat") == "status 404: Model not found"
+
+
+def test_waits_for_a_running_instance(server, run, engine):
+    server.on("GET", "/v2/models", RUNNING_MODELS["answer"])
+    for call in (PENDING, PENDING, RUNNING):
+        server.on("GET", "/v2/model-instances", call["answer"])
+    result = run("chat_probe", models=["qwen"], deployments=["qwen-h20"], wait_timeout=600)
+    assert result["results"][0]["ok"] is True
+    assert len([1 for _, path, *_ in server.requests if path.startswith("/v2/model-instances")]) == 3
+
+
+def test_instance_in_error_ends_the_wait(server, run):
+    server.on("GET", "/v2/models", BROKEN_MODELS["answer"])
+    server.on("GET", "/v2/model-instances", BROKEN["answer"])
+    result = run("chat_probe", models=["qwen"], deployments=["qwen-h20"], wait_timeout=600)
+    assert "on h20-01 is error: exited with code 1." in result["msg"]
+    assert result["failure"]["reason"] == "TerminalState"
+    assert server.sent() == []
+
+
+def test_running_instance_is_enough_beside_a_broken_one(server, run, engine):
+    both = copy.deepcopy(RUNNING)
+    both["answer"]["items"].append(dict(BROKEN["answer"]["items"][0], id=99))
+    server.on("GET", "/v2/models", RUNNING_MODELS["answer"])
+    server.on("GET", "/v2/model-instances", both["answer"])
+    assert run("chat_probe", models=["qwen"], deployments=["qwen-h20"])["results"][0]["ok"] is True
+
+
+def test_pending_instance_tells_why_at_the_end(server, run):
+    server.on("GET", "/v2/models", BROKEN_MODELS["answer"])
+    server.on("GET", "/v2/model-instances", PENDING["answer"])
+    result = run("chat_probe", models=["qwen"], deployments=["qwen-h20"], wait_timeout=60)
+    assert "is pending: Failed to find candidate" in result["msg"]
+    assert result["last"][0]["instances"][0]["state"] == "pending"
+    assert result["failure"]["reason"] == "Timeout"
+
+
+def test_stopped_and_missing_deployments_end_the_wait(server, run):
+    models = copy.deepcopy(RUNNING_MODELS["answer"])
+    models["items"][0]["replicas"] = 0
+    server.on("GET", "/v2/models", models)
+    server.on("GET", "/v2/model-instances", {"items": [], "pagination": {"totalPage": 0}})
+    result = run("chat_probe", models=["qwen"], deployments=["qwen-h20", "typo"], wait_timeout=600)
+    assert "qwen-h20 is stopped" in result["msg"]
+    assert "no deployment typo" in result["msg"]
+
+
+def test_waits_for_the_route_behind_a_gateway(server, run):
+    server.on("GET", "/v2/models", RUNNING_MODELS["answer"])
+    server.on("GET", "/v2/model-instances", RUNNING["answer"])
+    for _ in range(3):
+        server.on("POST", CHAT, {"detail": "Not Found"}, status=404)
+    server.on("POST", CHAT, Engine())
+    result = run("chat_probe", models=["qwen"], deployments=["qwen-h20"], wait_timeout=600)
+    assert result["results"][0]["ok"] is True
+
+
+def test_check_mode_asks_nothing(server, run):
+    result = run("chat_probe", check=True, models=["qwen"], deployments=["qwen-h20"], wait_timeout=600)
+    assert (result["changed"], result["results"]) == (False, [])
+    assert server.requests == []

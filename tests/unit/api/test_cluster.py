@@ -1,0 +1,94 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+from api_playback import recorded
+
+ABSENT, CREATED, PRESENT, _DUPLICATE, CHANGED, _AFTER = recorded("cluster")
+
+
+def test_creates_a_docker_cluster(server, run):
+    server.play(ABSENT, CREATED)
+    result = run("cluster", name="lab", description="Made by a test")
+    assert result["changed"] is True
+    assert result["cluster"]["id"] == 1
+    assert server.sent() == [("POST", "/v2/clusters", CREATED["body"])]
+
+
+def test_no_op_costs_one_request(server, run):
+    server.play(PRESENT)
+    result = run("cluster", name="lab")
+    assert result["changed"] is False
+    assert result["cluster"] == {
+        "id": 1,
+        "name": "lab",
+        "description": "Made by a test",
+        "state": "ready",
+        "is_default": True,
+    }
+    assert len(server.requests) == 1
+
+
+def test_changes_the_description(server, run):
+    server.play(PRESENT, CHANGED)
+    result = run("cluster", name="lab", description="Changed")
+    assert server.sent() == [("PUT", "/v2/clusters/1", CHANGED["body"])]
+    assert result["diff"]["before"]["description"] == "Made by a test"
+    assert result["diff"]["after"]["description"] == "Changed"
+
+
+@pytest.mark.parametrize("existing", [ABSENT, PRESENT])
+def test_check_mode_sends_nothing(server, run, existing):
+    server.play(existing)
+    result = run("cluster", check=True, name="lab", description="Changed")
+    assert result["changed"] is True
+    assert result["diff"]["after"]["description"] == "Changed"
+    assert server.sent() == []
+
+
+def test_check_mode_without_a_server(run):
+    result = run("cluster", check=True, url="http://127.0.0.1:9", name="lab", wait_timeout=60)
+    assert result["changed"] is True
+    assert result["cluster"]["id"] is None
+    assert "http://127.0.0.1:9 does not answer" in result["warnings"][0]
+
+
+def test_without_a_server(run):
+    result = run("cluster", url="http://127.0.0.1:9", name="lab")
+    assert result["failed"] is True
+    assert result["failure"]["reason"] == "Unreachable"
+    assert result["failure"]["endpoint"] == "GET /v2/clusters?page=1&perPage=100&name=lab"
+
+
+def test_needs_credentials(server, run):
+    result = run("cluster", password=None, name="lab")
+    assert "one of the following is required: password, api_key" in result["msg"]
+
+
+def test_credentials_from_the_environment(server, run, monkeypatch):
+    monkeypatch.setenv("GPUSTACK_API_KEY", "gpustack_key")
+    monkeypatch.setenv("GPUSTACK_URL", server.url)
+    server.play(PRESENT)
+    assert run("cluster", url=None, password=None, name="lab")["changed"] is False
+    assert server.requests[0][3]["Authorization"] == "Bearer gpustack_key"
+
+
+def test_waits_until_the_server_answers(server, run, no_pauses):
+    server.on("GET", "/readyz", "starting", status=503)
+    for _ in range(4):
+        server.on("GET", "/readyz", "starting", status=503)
+    server.play(recorded("probe")[0])
+    server.play(ABSENT, CREATED)
+    server.on("GET", "/v2/clusters?page=1&perPage=1", {"items": []})
+    assert run("cluster", name="lab", wait_timeout=300)["changed"] is True
+    assert no_pauses
+
+
+def test_wait_ends_when_credentials_are_refused(server, run):
+    server.play(recorded("probe")[0])
+    server.on("GET", "/v2/clusters?page=1&perPage=1", recorded("errors")[0]["answer"], status=401)
+    result = run("cluster", name="lab", wait_timeout=300)
+    assert result["failure"]["reason"] == "TerminalState"
+    assert "Invalid authentication credentials" in result["msg"]
+    assert "username and password" in result["msg"]

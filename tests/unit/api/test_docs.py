@@ -1,0 +1,69 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the modules document is what they take."""
+
+from __future__ import annotations
+
+import importlib
+import pathlib
+
+import pytest
+import yaml
+from ansible_collections.inferops.gpustack.plugins.doc_fragments.auth import ModuleDocFragment
+from ansible_collections.inferops.gpustack.plugins.module_utils import _args
+from api_playback import MODULES
+
+NAMES = ["chat_probe", "cluster", "cluster_info", "model", "model_route", "registration_token", "worker"]
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+class Enough(Exception):
+    pass
+
+
+def documented(options):
+    keys = ("type", "required", "default", "choices", "elements")
+    found = {}
+    for name, option in options.items():
+        found[name] = {key: option[key] for key in keys if option.get(key) not in (None, False)}
+        if "suboptions" in option or "options" in option:
+            found[name]["options"] = documented(option.get("suboptions") or option["options"])
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_documentation_equals_argument_spec(name, monkeypatch):
+    module = importlib.import_module(MODULES + name)
+    taken = {}
+
+    def record(argument_spec, **limits):
+        taken.update(argument_spec)
+        assert limits["supports_check_mode"] is True
+        raise Enough
+
+    monkeypatch.setattr(_args, "AnsibleModule", record)
+    with pytest.raises(Enough):
+        module.main()
+    written = yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["options"]
+    written.update(yaml.safe_load(module.DOCUMENTATION).get("options", {}))
+    assert documented(taken) == documented(written)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_documentation_is_complete(name):
+    module = importlib.import_module(MODULES + name)
+    documentation = yaml.safe_load(module.DOCUMENTATION)
+    assert documentation["module"] == name
+    assert documentation["version_added"] == "0.1.0"
+    assert set(documentation["attributes"]) == {"check_mode", "diff_mode"}
+    for task in yaml.safe_load(module.EXAMPLES):
+        for action, options in task.items():
+            if action.startswith("inferops.gpustack."):
+                known = set(documentation.get("options", {})) | {"url", "password"}
+                assert set(options) <= known
+    assert all(one["returned"] for one in yaml.safe_load(module.RETURN).values())
+
+
+def test_action_group_holds_every_module():
+    runtime = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())
+    assert set(NAMES) <= set(runtime["action_groups"]["gpustack"])

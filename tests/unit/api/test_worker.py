@@ -1,0 +1,122 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import copy
+
+import pytest
+from api_playback import recorded
+
+ABSENT, STARTING, READY, LABELLED, WITH_LABEL = recorded("worker")
+LABEL = {"gpustack-accelerator": "nvidia_h20_3e"}
+
+
+def with_state(call, state, message=None):
+    call = copy.deepcopy(call)
+    call["answer"]["items"][0].update(state=state, state_message=message)
+    return call
+
+
+def test_labels_are_merged(server, run):
+    server.play(READY, LABELLED)
+    result = run("worker", name="h20-01", labels=LABEL, state="ready", accelerators=2)
+    worker_id = READY["answer"]["items"][0]["id"]
+    assert server.sent() == [("POST", "/v2/workers/labels", {"worker_ids": [worker_id], "labels": LABEL})]
+    assert result["changed"] is True
+    assert result["worker"]["labels"] == {"os": "linux", "arch": "amd64", "worker-name": "h20-01", **LABEL}
+    assert result["diff"]["before"]["labels"] == {"os": "linux", "arch": "amd64", "worker-name": "h20-01"}
+
+
+def test_no_op_costs_one_request(server, run):
+    server.play(WITH_LABEL)
+    result = run("worker", name="h20-01", labels=LABEL, state="ready", accelerators=2, wait_timeout=60)
+    assert result["changed"] is False
+    assert result["worker"]["accelerators"] == [
+        {"vendor": "nvidia", "name": "NVIDIA H20-3e", "memory_bytes": 151397597184, "count": 2}
+    ]
+    assert len(server.requests) == 1
+
+
+def test_waits_for_it_to_register_and_to_be_ready(server, run):
+    server.play(ABSENT, ABSENT, STARTING, STARTING, READY)
+    result = run("worker", name="h20-01", state="ready", accelerators=2, wait_timeout=300)
+    assert result["changed"] is False
+    assert result["worker"]["state"] == "ready"
+    assert len(server.requests) == 5
+
+
+def test_present_does_not_wait_for_ready(server, run):
+    server.play(STARTING)
+    assert run("worker", name="h20-01")["worker"]["state"] == "not_ready"
+
+
+def test_missing_worker(server, run):
+    server.play(ABSENT)
+    result = run("worker", name="h20-01", wait_timeout=30)
+    assert "The server knows no worker named 'h20-01'" in result["msg"]
+    assert "docker logs gpustack-worker" in result["msg"]
+    assert result["failure"]["reason"] == "Timeout"
+
+
+def test_unready_worker_tells_why(server, run):
+    server.play(STARTING)
+    result = run("worker", name="h20-01", state="ready", wait_timeout=30)
+    assert "is not_ready: Heartbeat lost" in result["msg"]
+    assert result["last"]["state"] == "not_ready"
+
+
+def test_accelerators_that_are_missing(server, run):
+    server.play(READY)
+    result = run("worker", name="h20-01", state="ready", accelerators=8, wait_timeout=30)
+    assert "reports 2 accelerators (2 x NVIDIA H20-3e), expected 8" in result["msg"]
+
+
+def test_zero_accelerators_is_an_expectation(server, run):
+    server.play(READY)
+    assert run("worker", name="h20-01", accelerators=0)["failed"] is True
+
+
+def test_maintenance_ends_the_wait(server, run):
+    server.play(with_state(READY, "maintenance", "disk swap"))
+    result = run("worker", name="h20-01", state="ready", wait_timeout=3000)
+    assert result["failure"]["reason"] == "TerminalState"
+    assert "maintenance: disk swap" in result["msg"]
+    assert len(server.requests) == 1
+
+
+def test_name_must_be_equal(server, run):
+    other = copy.deepcopy(READY)
+    other["answer"]["items"][0]["name"] = "h20-010"
+    server.play(other)
+    assert "no worker named" in run("worker", name="h20-01")["msg"]
+
+
+def test_check_mode_labels_nothing(server, run):
+    server.play(READY)
+    result = run("worker", check=True, name="h20-01", labels=LABEL, wait_timeout=300)
+    assert result["changed"] is True
+    assert result["diff"]["after"]["labels"]["gpustack-accelerator"] == "nvidia_h20_3e"
+    assert server.sent() == []
+
+
+def test_check_mode_of_a_missing_worker(server, run):
+    server.play(ABSENT)
+    result = run("worker", check=True, name="h20-01", state="ready", wait_timeout=300)
+    assert result["changed"] is True
+    assert result["worker"] == {}
+    assert "no worker named" in result["warnings"][0]
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("value", [True, 1.5, None, ["a"]])
+def test_label_values_are_texts(server, run, value):
+    server.play(READY)
+    result = run("worker", name="h20-01", labels={"a": value})
+    assert "labels.a is" in result["msg"]
+    assert server.sent() == []
+
+
+def test_whole_numbers_become_texts(server, run):
+    server.play(READY, LABELLED)
+    run("worker", name="h20-01", labels={"rack": 7})
+    assert server.sent()[0][2]["labels"] == {"rack": "7"}
