@@ -10,7 +10,7 @@ from pathlib import Path
 HOST_BRIDGE = {"vendor": "0x8086", "device": "0x09a2", "class": "0x060000"}
 CARDS = {
     "none": None,
-    "h20_3e": {"vendor": "0x10de", "device": "0x232c", "class": "0x030200", "subsystem_vendor": "0x10de", "subsystem_device": "0x2063"},
+    "h20_3e": {"vendor": "0x10de", "device": "0x232c", "class": "0x030200"},
     "910b": {"vendor": "0x19e5", "device": "0xd802", "class": "0x120000"},
 }
 PER_HOST = 8

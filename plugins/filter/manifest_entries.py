@@ -30,7 +30,7 @@ options:
 EXAMPLES = r"""
 - name: Record two images
   inferops.gpustack.manifest:
-    entries: "{{ ['example.org/a:1', 'example.org/b:2'] | inferops.gpustack.manifest_entries(kind='image', by='image_prefetch') }}"
+    entries: "{{ references | inferops.gpustack.manifest_entries(kind='image', by='image_prefetch') }}"
 """
 
 RETURN = r"""

@@ -29,7 +29,7 @@ OPTIONS = {
 
 
 def read(dest):
-    """`(content, mode, owner)`, each None for a missing file. Content that is not ours to read is {}, so it is replaced."""
+    """`(content, mode, owner)`, None for a missing file. Content that is not ours to read is {}, so it is replaced."""
     if not os.path.isabs(dest):
         raise GpustackError(f"dest is {dest!r}.", reason="Invalid", hint="Give an absolute path.")
     try:

@@ -38,6 +38,10 @@ options:
   cluster:
     description: Name of the cluster to join. May be left out when the server has one cluster.
     type: str
+  newer_than:
+    description:
+      - ISO 8601 time in UTC, such as the time the worker's container started. Makes the module return RV(newer).
+    type: str
   config:
     description:
       - The rest of the worker's configuration, as GPUStack's config file has it. Underscores in the keys, not dashes.
@@ -70,6 +74,12 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+newer:
+  description:
+    - Whether the file was written after O(newer_than), by this call or an earlier one. A container that started then
+      does not know the file's content yet.
+  returned: when O(newer_than) is set
+  type: bool
 dest:
   description: Path of the file.
   returned: success
@@ -82,50 +92,10 @@ server_url:
   sample: http://10.0.0.10
 """
 
-import json
-import os
-import stat
-
-from ansible_collections.inferops.gpustack.plugins.module_utils import _args, _atomic_file
+from ansible_collections.inferops.gpustack.plugins.module_utils import _args, _config_file
 from ansible_collections.inferops.gpustack.plugins.module_utils._clusters import find_cluster
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError
-from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import MASK, masked, secret_values
-
-COMMENT = "# Managed by inferops.gpustack. Changes are overwritten.\n"
-MODE = 0o600
-ROOT = (0, 0)
-
-
-def checked(params):
-    if not os.path.isabs(params["dest"]):
-        raise GpustackError(f"dest is {params['dest']!r}.", reason="Invalid", hint="Give an absolute path.")
-    if params["key"] in params["config"]:
-        raise GpustackError(
-            f"config holds {params['key']!r}, which this module reads from the server.",
-            reason="Invalid",
-            hint="Remove it from config.",
-        )
-
-
-def read_file(dest):
-    """`(content, mode, owner)`. Content that is not ours to read is {}, so that it is replaced."""
-    try:
-        status = os.lstat(dest)
-    except FileNotFoundError:
-        return None, None, None
-    if not stat.S_ISREG(status.st_mode):
-        raise GpustackError(
-            f"{dest} is no plain file.",
-            reason="Invalid",
-            hint="Remove it, or set dest to another path. A directory there is often left by a container's mount.",
-        )
-    with open(dest, encoding="utf-8", errors="replace") as handle:
-        lines = [line for line in handle if not line.startswith("#")]
-    try:
-        content = json.loads("".join(lines))
-    except ValueError:
-        content = {}
-    return content if isinstance(content, dict) else {}, stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid)
+from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import secret_values
 
 
 def wanted_content(params, token, told_url):
@@ -138,49 +108,21 @@ def wanted_content(params, token, told_url):
     return content
 
 
-def write(dest, content):
-    directory = os.path.dirname(dest)
-    text = COMMENT + json.dumps(content, indent=2, sort_keys=True) + "\n"
-    try:
-        _atomic_file.make_directory(directory, 0o700)
-        with _atomic_file.locked_directory(directory):
-            _atomic_file.remove_leftovers(dest)
-            owner = ROOT if os.geteuid() == 0 else None
-            with _atomic_file.candidate(dest, text, MODE, owner) as name:
-                _atomic_file.commit(name, dest)
-    except (OSError, _atomic_file.LockTimeout) as error:
-        raise GpustackError(f"{dest} cannot be written: {error}.", hint="Run the task as root (become).") from error
-
-
-def shown(content, token_key):
-    """For the diff: no secrets, and the token never, whatever its key is called."""
-    if content is None:
-        return {}
-    return {key: MASK if key == token_key else masked({key: value})[key] for key, value in content.items()}
-
-
 def finish(module, before, content):
-    params = module.params
-    current, mode, owner = before
-    # Only root can give a file to root.
-    strange_owner = current is not None and os.geteuid() == 0 and owner != ROOT
-    changed = current != content or mode != MODE or strange_owner
-    if changed and not module.check_mode:
-        write(params["dest"], content)
-    result = {"changed": changed, "dest": params["dest"], "server_url": content.get("server_url")}
-    if changed:
-        old = {"content": shown(current, params["key"]), "mode": None if mode is None else f"{mode:04o}"}
-        new = {"content": shown(content, params["key"]), "mode": f"{MODE:04o}"}
-        if current is not None and current.get(params["key"]) != content.get(params["key"]):
-            new["content"][params["key"]] = f"{MASK} (another one)"
-        header = params["dest"]
-        result["diff"] = {"before_header": header, "after_header": header, "before": old, "after": new}
-    return result
+    # The token is secret whatever its key is called.
+    result = _config_file.finish(module, before, content, secret_keys=(module.params["key"],))
+    return dict(result, server_url=content.get("server_url"))
 
 
 def body(module):
     params = module.params
-    checked(params)
+    if params["key"] in params["config"]:
+        raise GpustackError(
+            f"config holds {params['key']!r}, which this module reads from the server.",
+            reason="Invalid",
+            hint="Remove it from config.",
+        )
+    before = _config_file.read(params["dest"])
     client = _args.connect(module)
     try:
         cluster = find_cluster(client, params["cluster"])
@@ -191,25 +133,23 @@ def body(module):
         return when_unreachable(module)
     answer = client.get(f"/v2/clusters/{cluster['id']}/registration-token")
     module.no_log_values.add(answer["token"])
-    before = read_file(params["dest"])
     return finish(module, before, wanted_content(params, answer["token"], answer.get("server_url")))
 
 
 def when_unreachable(module):
     params = module.params
-    before = read_file(params["dest"])
+    before = _config_file.read(params["dest"])
     current = before[0] or {}
     return finish(module, before, wanted_content(params, current.get(params["key"]), current.get("server_url")))
 
 
 def main():
-    options = {
-        "dest": {"type": "path", "required": True},
-        "cluster": {"type": "str"},
-        "config": {"type": "dict", "default": {}},
-        "key": {"type": "str", "default": "token", "no_log": False},
-        "server_url": {"type": "str"},
-    }
+    options = dict(
+        _config_file.OPTIONS,
+        cluster={"type": "str"},
+        key={"type": "str", "default": "token", "no_log": False},
+        server_url={"type": "str"},
+    )
     # no_log keeps config out of the system log; its secrets are taken out of the result below.
     module = _args.api_module(options, no_log=True)
     module.no_log_values.update(secret_values(module.params["config"]))
