@@ -47,6 +47,15 @@ options:
       - Number of devices that the server must see on the worker. The module waits for it.
       - A worker registers before it has counted its devices, so V(ready) alone does not mean that they were found.
     type: int
+  reachable:
+    description:
+      - Also wait until the worker's own API answers the machine this module runs on, at the address and port the
+        server knows.
+      - The server calls a worker ready some 20 seconds before that. A deployment made in between is not placed,
+        because its C(config.json) cannot be read, and the scheduler tries again only after two minutes.
+      - A worker in tunnel mode has no API to reach; it is not asked.
+    type: bool
+    default: false
   wait_timeout:
     description: Seconds to wait for all of it together. V(0) looks once.
     type: int
@@ -98,6 +107,7 @@ last:
 """
 
 import time
+from urllib.request import ProxyHandler, build_opener
 
 from ansible_collections.inferops.gpustack.plugins.module_utils import _args
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError, TerminalState, WaitTimeout
@@ -106,6 +116,7 @@ from ansible_collections.inferops.gpustack.plugins.module_utils._views import ac
 from ansible_collections.inferops.gpustack.plugins.module_utils._wait import wait_for
 
 PATH = "/v2/workers"
+API_TIMEOUT = 5
 TERMINAL = {
     "maintenance": "End the maintenance of the worker, or leave it out of this run.",
     "error": "Look at the worker: docker logs gpustack-worker.",
@@ -142,6 +153,18 @@ def unready(params, worker):
     if expected is not None and device_count(worker) != expected:
         seen = ", ".join(f"{one['count']} x {one['name']}" for one in accelerators_of(worker)) or "none"
         return f"Worker {worker['name']} reports {device_count(worker)} accelerators ({seen}), expected {expected}"
+    return silent(worker) if params["reachable"] else None
+
+
+def silent(worker):
+    """Why the worker's own API does not count as answering; None when it answers."""
+    if worker.get("proxy_mode") == "tunnel":
+        return None
+    url = f"http://{worker.get('advertise_address') or worker['ip']}:{worker['port']}/healthz"
+    try:
+        build_opener(ProxyHandler({})).open(url, timeout=API_TIMEOUT).close()
+    except OSError as error:
+        return f"The API of worker {worker['name']} at {url} does not answer: {getattr(error, 'reason', error)}"
     return None
 
 
@@ -232,6 +255,7 @@ def main():
         "labels": {"type": "dict"},
         "state": {"type": "str", "choices": ["present", "ready"], "default": "present"},
         "accelerators": {"type": "int"},
+        "reachable": {"type": "bool", "default": False},
         "wait_timeout": {"type": "int", "default": 0},
     }
     _args.run(_args.api_module(options), body, when_unreachable)

@@ -14,6 +14,11 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import
 
 _LOCK = "gpustack_artefacts_lock"
 _REWRITES = "gpustack_registry_rewrites"
+_READ_DIGEST = "docker buildx imagetools inspect <image>, or skopeo inspect docker://<image>"
+_PIN = (
+    "pin it: read its digest from the registry the hosts pull from ("
+    f"{_READ_DIGEST}), and write it under all.vars.{_LOCK} in a YAML file of the inventory"
+)
 
 
 def check(site):
@@ -59,16 +64,15 @@ def _engine(model, entry, where):
 
 
 def _unlocked(where, name):
-    fix = f"pin it: run playbooks/pin.yml where the registry is reachable, and commit the entry of {_LOCK}"
     if _images.moving_tag(name):
         return error(
             "image_moving_unlocked",
             where,
             f"{name}, whose content changes under the same tag",
             f"its digest in {_LOCK}",
-            fix,
+            _PIN,
         )
-    return warning("image_unlocked", where, name, f"its digest in {_LOCK}", fix)
+    return warning("image_unlocked", where, name, f"its digest in {_LOCK}", _PIN)
 
 
 def _lock_entries(lock):
@@ -80,7 +84,7 @@ def _lock_entries(lock):
                 where,
                 repr(digest),
                 "sha256: and 64 hexadecimal digits, as the registry gives them",
-                "run playbooks/pin.yml again",
+                f"read the digest again: {_READ_DIGEST}",
             )
         try:
             canonical = _images.canonical(name)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from api_playback import recorded
@@ -120,3 +123,49 @@ def test_whole_numbers_become_texts(server, run):
     server.play(READY, LABELLED)
     run("worker", name="h20-01", labels={"rack": 7})
     assert server.sent()[0][2]["labels"] == {"rack": "7"}
+
+
+class Healthy(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/healthz" else 404)
+        self.end_headers()
+
+    def log_message(self, *_arguments):
+        """Quiet."""
+
+
+@pytest.fixture
+def worker_api():
+    api = HTTPServer(("127.0.0.1", 0), Healthy)
+    threading.Thread(target=api.serve_forever, daemon=True).start()
+    yield api.server_port
+    api.shutdown()
+
+
+def at(port, **fields):
+    call = copy.deepcopy(WITH_LABEL)
+    call["answer"]["items"][0].update(ip="127.0.0.1", advertise_address="127.0.0.1", port=port, **fields)
+    return call
+
+
+def closed_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_reachable_asks_the_worker_itself(server, run, worker_api):
+    server.play(at(worker_api))
+    assert run("worker", name="h20-01", state="ready", reachable=True)["worker"]["name"] == "h20-01"
+
+
+def test_ready_worker_whose_api_is_silent(server, run):
+    port = closed_port()
+    server.play(at(port))
+    result = run("worker", name="h20-01", state="ready", reachable=True)
+    assert f"The API of worker h20-01 at http://127.0.0.1:{port}/healthz does not answer" in result["msg"]
+
+
+def test_worker_in_tunnel_mode_is_not_asked(server, run):
+    server.play(at(closed_port(), proxy_mode="tunnel"))
+    assert run("worker", name="h20-01", state="ready", reachable=True)["worker"]["name"] == "h20-01"
