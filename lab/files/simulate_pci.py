@@ -4,6 +4,7 @@
 Usage: simulate_pci.py CARDS DIRECTORY, with CARDS one of: none, h20_3e, 910b.
 Ids: PCI ID database and the vendors' driver sources (NVIDIA 10de:232c, class 0302; Huawei 19e5:d802, class 1200).
 """
+
 import sys
 from pathlib import Path
 

@@ -1,4 +1,5 @@
 """Names a built image after what it was built from, so that a changed file builds a new one."""
+
 import hashlib
 import json
 from pathlib import Path

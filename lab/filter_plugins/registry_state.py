@@ -1,4 +1,5 @@
 """Compares what the lab's registry serves with the images built here."""
+
 import json
 
 

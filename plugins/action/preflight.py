@@ -12,8 +12,8 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import _findings
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._data import plain
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import (
     FACTS,
-    PREFIX,
     SERVER_GROUP,
+    is_ours,
     known_variables,
 )
 
@@ -69,7 +69,7 @@ class _Reader:
         values, unreadable = {}, {}
         self._templar.available_variables = variables
         for name, raw in variables.items():
-            if name in FACTS or not (name.startswith(PREFIX) or name in _ALSO_READ):
+            if name in FACTS or not (is_ours(name) or name in _ALSO_READ):
                 continue
             # Of an unknown name only the name matters; it may be a misspelled secret.
             known = name in known_variables() or name in _ALSO_READ

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ansible.module_utils.basic import AnsibleModule, env_fallback
 from ansible_collections.inferops.gpustack.plugins.module_utils._client import ApiKey, Basic, Client
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError, Unreachable
+from ansible_collections.inferops.gpustack.plugins.module_utils._unlogged import UnloggedModule
 
 AUTH_OPTIONS = {
     "url": {"type": "str", "required": True, "fallback": (env_fallback, ["GPUSTACK_URL"])},
@@ -22,11 +23,12 @@ AUTH_OPTIONS = {
 AUTH_REQUIRED = [("password", "api_key")]
 
 
-def api_module(options, **limits):
-    """An AnsibleModule with the connection options added to the module's own."""
+def api_module(options, unlogged=False, **limits):
+    """A module with the connection options added to its own; `unlogged` when a dictionary option may hold secrets."""
     limits.setdefault("supports_check_mode", True)
     required_one_of = AUTH_REQUIRED + limits.pop("required_one_of", [])
-    return AnsibleModule(argument_spec=dict(AUTH_OPTIONS, **options), required_one_of=required_one_of, **limits)
+    module_class = UnloggedModule if unlogged else AnsibleModule
+    return module_class(argument_spec=dict(AUTH_OPTIONS, **options), required_one_of=required_one_of, **limits)
 
 
 def connect(module, timeout=None):

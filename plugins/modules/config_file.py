@@ -62,16 +62,16 @@ newer:
   type: bool
 """
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.inferops.gpustack.plugins.module_utils import _config_file
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError
 from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import secret_values
+from ansible_collections.inferops.gpustack.plugins.module_utils._unlogged import UnloggedModule
 
 
 def main():
     options = dict(_config_file.OPTIONS, config={"type": "dict", "required": True})
-    # no_log keeps the arguments out of the system log; the secrets are taken out of the result below.
-    module = AnsibleModule(argument_spec=options, supports_check_mode=True, no_log=True)
+    # Secrets in config stay out of the system log, and out of the result.
+    module = UnloggedModule(argument_spec=options, supports_check_mode=True)
     module.no_log_values.update(secret_values(module.params["config"]))
     try:
         before = _config_file.read(module.params["dest"])

@@ -23,9 +23,7 @@ description:
     or later.
   - A key that the running C(dockerd) has as a flag is refused, because C(dockerd) does not start with both.
   - The module does not touch the daemon; RV(action) says what it needs.
-  - Passwords in URLs (C(http://user:password@proxy)) are masked in the result. Put C(no_log=true) on the task as
-    well, when the
-    settings hold one, to keep it out of the host's system log.
+  - Passwords in URLs (C(http://user:password@proxy)) are masked in the result and kept out of the host's system log.
 author:
   - Contributors to inferops.gpustack
 attributes:
@@ -115,10 +113,10 @@ import stat
 import subprocess
 import time
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.inferops.gpustack.plugins.module_utils import _atomic_file, _daemon_json, _dockerd
 from ansible_collections.inferops.gpustack.plugins.module_utils._host_finding import finding
 from ansible_collections.inferops.gpustack.plugins.module_utils._sysroot import Sysroot
+from ansible_collections.inferops.gpustack.plugins.module_utils._unlogged import UnloggedModule
 
 NEW_FILE_MODE = 0o644
 VALIDATES_SINCE = 23
@@ -246,7 +244,7 @@ def run(module):
 
 
 def main():
-    module = AnsibleModule(
+    module = UnloggedModule(
         argument_spec={
             "path": {"type": "path", "default": "/etc/docker/daemon.json"},
             "settings": {"type": "dict", "default": {}},

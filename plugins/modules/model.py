@@ -313,8 +313,8 @@ def main():
         state={"type": "str", "choices": ["present", "absent"], "default": "present"},
         cluster={"type": "str"},
     )
-    # no_log keeps env out of the system log; its secrets are taken out of the result below.
-    module = _args.api_module(options, no_log=True)
+    # Secrets in env stay out of the system log, and out of the result.
+    module = _args.api_module(options, unlogged=True)
     module.no_log_values.update(secret_values(module.params["env"] or {}))
     _args.run(module, body, when_unreachable)
 

@@ -11,6 +11,7 @@ version_added: 0.1.0
 author: Contributors to inferops.gpustack
 description:
   - Checks every C(gpustack_*) variable of every host of the inventory, the models, the route weights and the images.
+  - Reports names that neither the inventory's contract nor a role knows, also under the prefixes of the roles.
   - Runs on the controller and opens no connection to any host.
   - Judges the whole inventory, whatever C(--limit) says.
   - Reports every problem at once, each with its fix. Fails when there is an error; warnings pass.

@@ -150,8 +150,8 @@ def main():
         key={"type": "str", "default": "token", "no_log": False},
         server_url={"type": "str"},
     )
-    # no_log keeps config out of the system log; its secrets are taken out of the result below.
-    module = _args.api_module(options, no_log=True)
+    # Secrets in config stay out of the system log, and out of the result.
+    module = _args.api_module(options, unlogged=True)
     module.no_log_values.update(secret_values(module.params["config"]))
     _args.run(module, body, when_unreachable)
 

@@ -9,7 +9,14 @@ from __future__ import annotations
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _schema
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, warning
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import nearest
-from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import FACTS, PREFIX, known_variables, listed
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import (
+    FACTS,
+    PREFIX,
+    is_ours,
+    known_variables,
+    listed,
+    role_prefixes,
+)
 
 
 def check(site):
@@ -41,16 +48,40 @@ def _unreadable(site):
 
 
 def _unknown(site):
-    known = known_variables()
+    known = set(known_variables()).union(FACTS, *role_prefixes().values())
     groups = {}
     for host, values in site.hosts.items():
         for name in values:
-            if name.startswith(PREFIX) and name not in known and name not in FACTS:
+            if name not in known and is_ours(name):
                 groups.setdefault(name, []).append(host)
     for name, hosts in groups.items():
-        close = nearest(name, known)
-        fix = f"did you mean {close}?" if close else "take it out; docs/inventory.md lists every name"
-        yield error("variable_unknown", f"{name} on {listed(hosts)}", "an unknown name", "a known name", fix)
+        yield _unknown_name(name, f"{name} on {listed(hosts)}")
+
+
+def _unknown_name(name, where):
+    close = _nearest_name(name)
+    if close:
+        return error("variable_unknown", where, "an unknown name", "a known name", f"did you mean {close}?")
+    if name.startswith(PREFIX):
+        fix = "take it out; docs/inventory.md lists every name"
+        return error("variable_unknown", where, "an unknown name", "a known name", fix)
+    # `verify_` and the like are words of everyone's; such a name may well belong to somebody else.
+    role = _role_prefix(name)[:-1]
+    fix = f"take it out if it was meant for the role {role}; roles/{role}/README.md lists the role's options"
+    return warning("variable_unknown", where, "a name with a role's prefix", f"an option of the role {role}", fix)
+
+
+def _nearest_name(name):
+    if name.startswith(PREFIX):
+        return nearest(name, [*known_variables(), *(option for each in role_prefixes().values() for option in each)])
+    # Without the prefix: it alone would make any two names of a role look alike.
+    prefix = _role_prefix(name)
+    close = nearest(name[len(prefix) :], [option[len(prefix) :] for option in role_prefixes()[prefix]])
+    return close and prefix + close
+
+
+def _role_prefix(name):
+    return next(prefix for prefix in role_prefixes() if name.startswith(prefix))
 
 
 _NESTED_IDS = {

@@ -12,14 +12,14 @@ import os
 import yaml
 
 _ROOT = os.path.join(os.path.dirname(__file__), "data")
+_ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "roles")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @functools.lru_cache(maxsize=None)
 def load(relative_path):
     """The content of `data/<relative_path>`. Shared between callers: do not change it."""
-    with open(os.path.join(_ROOT, relative_path), encoding="utf-8") as stream:
-        return yaml.load(stream, Loader=_LOADER)
+    return _read(os.path.join(_ROOT, relative_path))
 
 
 @functools.lru_cache(maxsize=None)
@@ -27,6 +27,22 @@ def names(directory):
     """Names (without suffix) of the data files in one directory, sorted."""
     files = os.listdir(os.path.join(_ROOT, directory))
     return tuple(sorted(name[: -len(".yml")] for name in files if name.endswith(".yml")))
+
+
+@functools.lru_cache(maxsize=None)
+def role_options():
+    """Role name to the names of its options, from the argument specs of this collection's roles."""
+    options = {}
+    for role in sorted(os.listdir(_ROLES)):
+        path = os.path.join(_ROLES, role, "meta", "argument_specs.yml")
+        if os.path.exists(path):
+            options[role] = tuple(_read(path)["argument_specs"]["main"]["options"])
+    return options
+
+
+def _read(path):
+    with open(path, encoding="utf-8") as stream:
+        return yaml.load(stream, Loader=_LOADER)
 
 
 def plain(value):

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
@@ -19,6 +20,17 @@ FACTS = ("gpustack_host",)
 
 def known_variables():
     return _data.load("variables.yml")
+
+
+@functools.lru_cache(maxsize=None)
+def role_prefixes():
+    """`verify_` and so on to the role's own options, which an inventory may set as well."""
+    return {f"{role}_": options for role, options in _data.role_options().items()}
+
+
+def is_ours(name):
+    """Whether a variable's name claims to belong to this collection."""
+    return name.startswith((PREFIX, *role_prefixes()))
 
 
 def listed(hosts, limit=4):

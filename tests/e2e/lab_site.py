@@ -1,4 +1,4 @@
-"""The running lab as the end-to-end tests see it: its hosts through Docker, its API through HTTP, site.yml as a process.
+"""The running lab as the end-to-end tests see it: hosts through Docker, the API through HTTP, site.yml as a process.
 
 Shares no code with the collection: what is tested is not used to test.
 """
@@ -111,9 +111,8 @@ class Lab:
 
     def engine_container(self, host):
         """The name of the container in which the host's deployment runs."""
-        names = self.sh(host, "docker ps --format '{{.Names}}'").splitlines()
-        found = [name for name in names if name.startswith(DEPLOYMENTS[host]) and "vllm" in self.sh(host, f"docker top {name}")]
-        assert len(found) == 1, f"{host}: {names}"
+        found = [name for name in self.running(host) if name.startswith(DEPLOYMENTS[host]) and "-run-" in name]
+        assert len(found) == 1, f"{host}: {found}"
         return found[0]
 
     def manifest(self, host):
@@ -159,11 +158,11 @@ class Api:
 
     def export(self):
         """Every resource we manage, without what the server counts by itself."""
-        volatile = {"heartbeat_time", "status", "updated_at_heartbeat"}
+        heartbeat = {"heartbeat_time", "status", "updated_at"}
         resources = ("clusters", "workers", "models", "model-routes", "model-route-targets", "model-instances")
         return {
             resource: [
-                {key: value for key, value in item.items() if not (resource == "workers" and key in volatile | {"updated_at"})}
+                {key: value for key, value in item.items() if resource != "workers" or key not in heartbeat}
                 for item in sorted(self.items(resource), key=lambda item: item["id"])
             ]
             for resource in resources

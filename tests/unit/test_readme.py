@@ -96,7 +96,7 @@ def test_the_inventory_of_the_readme_lacks_only_digests():
         for host, own in inventory[group]["hosts"].items():
             hosts[host] = {**inventory["all"]["vars"], **own}
             hosts[host]["gpustack_worker_address"] = own["ansible_host"]
-            hosts[host]["gpustack_admin_password"] = "River-2-ocean"
+            hosts[host]["gpustack_admin_password"] = "River.2.ocean"
     errors = [one for one in _preflight.check({"groups": groups, "hosts": hosts}) if one.severity == "error"]
     assert {one.id for one in errors} == {"image_moving_unlocked"}
     assert len(errors) == 3

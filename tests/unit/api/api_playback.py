@@ -11,8 +11,10 @@ import io
 import json
 import pathlib
 import threading
+from unittest import mock
 
 import pytest
+from ansible.module_utils import _internal
 from ansible.module_utils.common import warnings
 from ansible.module_utils.testing import patch_module_args
 
@@ -80,9 +82,7 @@ class Playback:
     def sent(self, method=None):
         """`(method, path, body)` of what was asked, reads left out unless asked for."""
         return [
-            (verb, path, body)
-            for verb, path, body, _ in self.requests
-            if (verb == method if method else verb != "GET")
+            (verb, path, body) for verb, path, body, _ in self.requests if (verb == method if method else verb != "GET")
         ]
 
     def close(self):
@@ -96,7 +96,9 @@ def run_module(name, /, check=False, diff=True, **params):
     params.update(_ansible_check_mode=check, _ansible_diff=diff)
     warnings._global_warnings.clear()
     output = io.StringIO()
-    with patch_module_args(params), contextlib.redirect_stdout(output), pytest.raises(SystemExit):
+    # Other tests load Ansible's controller into this process; a module on a target keeps its warnings to itself.
+    on_target = mock.patch.object(_internal, "is_controller", False)
+    with on_target, patch_module_args(params), contextlib.redirect_stdout(output), pytest.raises(SystemExit):
         module.main()
     result = json.loads(output.getvalue())
     result["warnings"] = [str(one) for one in result.get("warnings", [])]

@@ -42,6 +42,7 @@ def test_documentation_equals_argument_spec(name, monkeypatch):
         raise Enough
 
     monkeypatch.setattr(_args, "AnsibleModule", record)
+    monkeypatch.setattr(_args, "UnloggedModule", record)
     with pytest.raises(Enough):
         module.main()
     written = yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["options"]

@@ -26,7 +26,7 @@ def dockerd(tmp_path, monkeypatch):
         program.chmod(0o755)
 
     monkeypatch.setattr(
-        docker_daemon_config.AnsibleModule,
+        docker_daemon_config.UnloggedModule,
         "get_bin_path",
         lambda self, name, **_options: str(directory / name) if (directory / name).exists() else None,
     )

@@ -1,4 +1,5 @@
 """The simulated engine is no installed package: tests import it from, and start it in, its image folder."""
+
 from __future__ import annotations
 
 import subprocess

@@ -1,4 +1,5 @@
 """Start the simulated engine as a process, with the command lines of the two reference hosts."""
+
 from __future__ import annotations
 
 import json
@@ -29,19 +30,37 @@ FLASH_CONFIG = {
 }
 
 H20_ARGUMENTS = [
-    "--max-model-len=300000", "--trust-remote-code", "--kv-cache-dtype=fp8", "--block-size=256",
-    "--tensor-parallel-size=8", "--no-enable-flashinfer-autotune", "--tokenizer-mode=deepseek_v4",
-    "--tool-call-parser=deepseek_v4", "--enable-auto-tool-choice", "--reasoning-parser=deepseek_v4",
+    "--max-model-len=300000",
+    "--trust-remote-code",
+    "--kv-cache-dtype=fp8",
+    "--block-size=256",
+    "--tensor-parallel-size=8",
+    "--no-enable-flashinfer-autotune",
+    "--tokenizer-mode=deepseek_v4",
+    "--tool-call-parser=deepseek_v4",
+    "--enable-auto-tool-choice",
+    "--reasoning-parser=deepseek_v4",
     '--speculative-config={"method":"dspark","num_speculative_tokens":7,"draft_sample_method":"greedy"}',
-    "--gpu-memory-utilization=0.9", "--max-num-seqs=48", "--enable-prefix-caching",
+    "--gpu-memory-utilization=0.9",
+    "--max-num-seqs=48",
+    "--enable-prefix-caching",
 ]
 
 ASCEND_ARGUMENTS = [
-    "--max-model-len=500000", "--max-num-batched-tokens=8192", "--gpu-memory-utilization=0.9", "--max-num-seqs=32",
-    "--data-parallel-size=1", "--tensor-parallel-size=8", "--enable-expert-parallel",
-    "--tokenizer-mode=deepseek_v4", "--tool-call-parser=deepseek_v4", "--enable-auto-tool-choice",
-    "--reasoning-parser=deepseek_v4", "--no-disable-hybrid-kv-cache-manager",
-    '--model-loader-extra-config={"enable_multithread_load":true,"num_threads":128}', "--quantization=ascend",
+    "--max-model-len=500000",
+    "--max-num-batched-tokens=8192",
+    "--gpu-memory-utilization=0.9",
+    "--max-num-seqs=32",
+    "--data-parallel-size=1",
+    "--tensor-parallel-size=8",
+    "--enable-expert-parallel",
+    "--tokenizer-mode=deepseek_v4",
+    "--tool-call-parser=deepseek_v4",
+    "--enable-auto-tool-choice",
+    "--reasoning-parser=deepseek_v4",
+    "--no-disable-hybrid-kv-cache-manager",
+    '--model-loader-extra-config={"enable_multithread_load":true,"num_threads":128}',
+    "--quantization=ascend",
     "--block-size=128",
     '--speculative-config={"method":"dspark","num_speculative_tokens":7,"enforce_eager":true}',
     '--compilation-config={"cudagraph_mode":"FULL_DECODE_ONLY"}',
@@ -71,8 +90,13 @@ class RunningEngine:
         self.port = free_port()
         # What GPUStack appends behind the user's parameters.
         self.command = [
-            str(ENGINE_FOLDER / "vllm"), "serve", *arguments,
-            "--host", "127.0.0.1", "--port", str(self.port),
+            str(ENGINE_FOLDER / "vllm"),
+            "serve",
+            *arguments,
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
         ]
         self.lines = []
         self.process = subprocess.Popen(

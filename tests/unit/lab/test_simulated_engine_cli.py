@@ -73,7 +73,10 @@ def test_gpustack_with_a_script_runs_the_command_through_sh(model_directory):
     """GPUStack's script ends in `exec "$@"`, with command and arguments behind it."""
     ended = subprocess.run(
         ["sh", "-c", 'exec "$@"', "sh", str(ENGINE_FOLDER / "vllm"), "serve", str(model_directory), "--nonsense"],
-        capture_output=True, text=True, check=False, env=clean_environment({}),
+        capture_output=True,
+        text=True,
+        check=False,
+        env=clean_environment({}),
     )
     assert ended.returncode == 2
     assert ended.stderr.endswith("vllm: error: unrecognized arguments: --nonsense\n")
@@ -83,7 +86,10 @@ def test_the_package_runs_as_a_module():
     environment = clean_environment({"PYTHONPATH": str(ENGINE_FOLDER)})
     ended = subprocess.run(
         [sys.executable, "-m", "simulated_engine", "--version"],
-        capture_output=True, text=True, check=True, env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
     )
     assert ended.stdout == "0.25.0 (simulated engine)\n"
 
@@ -139,16 +145,34 @@ def test_the_liberties_of_the_real_parser(words, name, value):
 
 
 def test_what_gpustack_adds_is_known():
-    added = ["--disable-access-log-for-endpoints", "/metrics", "--enable-prompt-tokens-details",
-             "--host", "10.0.0.5", "--port", "40001", "--served-model-name", "name"]
+    added = [
+        "--disable-access-log-for-endpoints",
+        "/metrics",
+        "--enable-prompt-tokens-details",
+        "--host",
+        "10.0.0.5",
+        "--port",
+        "40001",
+        "--served-model-name",
+        "name",
+    ]
     result = parsed(*added)
     assert (result.host, result.port, result.served_model_name) == ("10.0.0.5", 40001, ["name"])
     assert result.enable_prompt_tokens_details is True
 
 
 def test_every_option_stands_in_one_table():
-    tables = (options.TEXT, options.INTEGER, options.HUMAN_INTEGER, options.HUMAN_INTEGER_OR_AUTO, options.FLOAT,
-              options.JSON, options.BOOLEAN, options.CHOICE, options.LISTS)
+    tables = (
+        options.TEXT,
+        options.INTEGER,
+        options.HUMAN_INTEGER,
+        options.HUMAN_INTEGER_OR_AUTO,
+        options.FLOAT,
+        options.JSON,
+        options.BOOLEAN,
+        options.CHOICE,
+        options.LISTS,
+    )
     names = [name for table in tables for name in table]
     assert len(names) == len(set(names)) > 100
     assert set(options.SHORT) <= set(names)
@@ -256,10 +280,13 @@ def test_the_wrong_time_out_variable_is_fatal_on_request(launch_and_fail):
     assert "Unknown vLLM environment variable detected: VLLM_NONSENSE" in output
 
 
-@pytest.mark.parametrize(("platform", "words"), [
-    ("cuda", "CUDA out of memory. Tried to allocate"),
-    ("ascend", "NPU out of memory. Tried to allocate"),
-])
+@pytest.mark.parametrize(
+    ("platform", "words"),
+    [
+        ("cuda", "CUDA out of memory. Tried to allocate"),
+        ("ascend", "NPU out of memory. Tried to allocate"),
+    ],
+)
 def test_told_to_run_out_of_memory(launch_and_fail, platform, words):
     status, output = launch_and_fail(
         FP8, environment={"SIMULATED_ENGINE_FAIL": "oom", "SIMULATED_ENGINE_PLATFORM": platform}

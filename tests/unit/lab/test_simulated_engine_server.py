@@ -33,7 +33,7 @@ def content(body):
 
 
 def events(text):
-    return [line[len("data: "):] for line in text.splitlines() if line.startswith("data: ")]
+    return [line[len("data: ") :] for line in text.splitlines() if line.startswith("data: ")]
 
 
 def test_the_small_endpoints(engine):
@@ -112,8 +112,12 @@ def test_a_top_level_json_schema_is_ignored_and_logged(start_engine):
 
 def test_streaming_sends_the_same_text_in_chunks(engine):
     _, whole = engine.chat("stream me", max_tokens=20)
-    body = {"messages": [{"role": "user", "content": "stream me"}], "max_tokens": 20, "stream": True,
-            "stream_options": {"include_usage": True}}
+    body = {
+        "messages": [{"role": "user", "content": "stream me"}],
+        "max_tokens": 20,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
     _, text = engine.request("/v1/chat/completions", body)
     *chunks, usage, done = events(text)
     assert done == "[DONE]"
@@ -134,15 +138,21 @@ def test_an_unknown_model_is_a_404(engine):
     status, body = engine.chat(model="other")
     assert status == 404
     assert body["error"] == {
-        "message": "The model `other` does not exist.", "type": "NotFoundError", "param": "model", "code": 404,
+        "message": "The model `other` does not exist.",
+        "type": "NotFoundError",
+        "param": "model",
+        "code": 404,
     }
 
 
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"max_tokens": 998}, "This model's maximum context length is 1000 tokens. However, you requested 998 output "
-                              "tokens and your prompt contains 3 input tokens, for a total of 1001 tokens."),
+        (
+            {"max_tokens": 998},
+            "This model's maximum context length is 1000 tokens. However, you requested 998 output "
+            "tokens and your prompt contains 3 input tokens, for a total of 1001 tokens.",
+        ),
         ({"max_tokens": 1001}, "max_tokens=1001 cannot be greater than max_model_len=max_total_tokens=1000."),
         ({"prompt": "y" * 4000}, "your prompt contains 1002 input tokens"),
         ({"max_tokens": 0}, "max_tokens must be at least 1, got 0."),
@@ -219,9 +229,7 @@ def test_speculation_changes_the_rate(start_engine, tmp_path):
 
 def test_requests_beyond_max_num_seqs_wait(start_engine):
     engine = start_engine(*SMALL, "--max-num-seqs=1", environment={"SIMULATED_ENGINE_TOKENS_PER_SECOND": "100"})
-    threads = [
-        threading.Thread(target=engine.chat, kwargs={"ignore_eos": True, "max_tokens": 60}) for _ in range(2)
-    ]
+    threads = [threading.Thread(target=engine.chat, kwargs={"ignore_eos": True, "max_tokens": 60}) for _ in range(2)]
     started = time.monotonic()
     for thread in threads:
         thread.start()
@@ -293,11 +301,14 @@ def test_told_to_be_busy(start_engine):
 
 @pytest.mark.parametrize("moment", ["starting", "serving", "generating"])
 def test_sigterm_ends_it_within_a_second(model_directory, moment):
-    environment = {"SIMULATED_ENGINE_STARTUP_SECONDS": "30" if moment == "starting" else "0",
-                   "SIMULATED_ENGINE_TOKENS_PER_SECOND": "10"}
+    environment = {
+        "SIMULATED_ENGINE_STARTUP_SECONDS": "30" if moment == "starting" else "0",
+        "SIMULATED_ENGINE_TOKENS_PER_SECOND": "10",
+    }
     engine = RunningEngine([str(model_directory), *SMALL], environment)
     engine.wait_for("Resolved architecture" if moment == "starting" else "Application startup complete.")
     if moment == "generating":
+
         def ask():
             with pytest.raises(OSError):
                 engine.chat(ignore_eos=True, max_tokens=500)

@@ -281,6 +281,37 @@ def test_did_you_mean():
         assert f"did you mean {name}?" in fixes
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("verify_timeot", "verify_timeout"),
+        ("image_prefetch_referencs", "image_prefetch_references"),
+        ("gpustack_server_imag", "gpustack_server_image"),
+    ],
+)
+def test_did_you_mean_knows_the_options_of_roles(written, meant):
+    inventory = sound()
+    everywhere(written, "x")(inventory)
+    (finding,) = check(inventory)
+    assert (finding.id, finding.severity) == ("variable_unknown", "error")
+    assert finding.fix == f"did you mean {meant}?"
+
+
+@pytest.mark.parametrize("name", ["gpustack_server_image", "gpustack_worker_ready_timeout", "verify_timeout"])
+def test_an_inventory_may_set_options_of_roles(name):
+    inventory = sound()
+    everywhere(name, None)(inventory)
+    assert check(inventory) == []
+
+
+def test_a_name_that_only_shares_a_common_word_with_a_role_is_a_warning():
+    inventory = sound()
+    everywhere("verify_backups", True)(inventory)
+    (finding,) = check(inventory)
+    assert (finding.id, finding.severity) == ("variable_unknown", "warning")
+    assert "roles/verify/README.md" in finding.fix
+
+
 def test_the_right_name_of_the_time_out_is_told():
     inventory = sound()
     deployment(env={"VLLM_ENGINE_READY_TIMEOUT": 3600})(inventory)

@@ -1,4 +1,5 @@
 """What the simulated engine says: depends on the prompt alone, so the same request gets the same answer."""
+
 from __future__ import annotations
 
 import json
@@ -51,4 +52,4 @@ def _prose(choose, words: int) -> str:
 
 
 def _tokens(text: str) -> list:
-    return [text[start:start + CHARACTERS_PER_TOKEN] for start in range(0, len(text), CHARACTERS_PER_TOKEN)]
+    return [text[start : start + CHARACTERS_PER_TOKEN] for start in range(0, len(text), CHARACTERS_PER_TOKEN)]

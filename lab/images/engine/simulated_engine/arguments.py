@@ -1,4 +1,5 @@
 """The command line: vLLM's liberties (underscores, dotted JSON keys, -O3) on top of argparse."""
+
 from __future__ import annotations
 
 import argparse
@@ -28,11 +29,7 @@ def non_default(args: argparse.Namespace) -> dict:
     reference = argparse.ArgumentParser()
     options.add_options(reference)
     defaults = vars(reference.parse_args([]))
-    given = {
-        name: value
-        for name, value in vars(args).items()
-        if name in defaults and value != defaults[name]
-    }
+    given = {name: value for name, value in vars(args).items() if name in defaults and value != defaults[name]}
     if args.model_tag:
         given["model"] = args.model_tag
     return given
@@ -65,7 +62,9 @@ def _dashes(arguments):
             name, equals, value = word.partition("=")
             option, dot, key = name.partition(".")
             yield option.replace("_", "-") + dot + key + equals + value
-        elif word == "-O" and arguments[position + 1:position + 2] and arguments[position + 1] in _OPTIMIZATION_LEVELS:
+        elif (
+            word == "-O" and arguments[position + 1 : position + 2] and arguments[position + 1] in _OPTIMIZATION_LEVELS
+        ):
             yield "--optimization-level"
         elif word.startswith("-O."):
             yield "--compilation-config" + word[2:]

@@ -1,4 +1,5 @@
 """What the simulated engine reads of a model directory: config.json and the names of the tensors."""
+
 from __future__ import annotations
 
 import json

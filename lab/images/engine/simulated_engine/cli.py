@@ -1,4 +1,5 @@
 """`vllm serve MODEL --options`, as the real command line behaves."""
+
 from __future__ import annotations
 
 import os

@@ -1,4 +1,5 @@
 """The engine: at most max-num-seqs requests at a time, each at the configured token rate, and its counters."""
+
 from __future__ import annotations
 
 import hashlib
@@ -70,7 +71,7 @@ class Engine:
             self.metrics.add(generation_tokens=size)
             if self.launch.draft_length:
                 self.metrics.count_draft(accepted=size - 1)
-            yield "".join(answer.tokens[sent:sent + size])
+            yield "".join(answer.tokens[sent : sent + size])
             sent += size
         if sent > 1:
             self.metrics.observe("request_time_per_output_token_seconds", (last - first) / (sent - 1))

@@ -1,4 +1,5 @@
 """A valid instance of a JSON Schema: the same for the same seed, different for different seeds."""
+
 from __future__ import annotations
 
 import random
@@ -6,12 +7,44 @@ import uuid
 from datetime import date, timedelta
 
 _WORDS = (
-    "amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "harbour", "island", "juniper", "kelp", "lagoon",
-    "maple", "north", "ocean", "pine", "quartz", "river", "stone", "tundra", "umber", "valley", "willow", "zephyr",
+    "amber",
+    "birch",
+    "cedar",
+    "delta",
+    "ember",
+    "fjord",
+    "grove",
+    "harbour",
+    "island",
+    "juniper",
+    "kelp",
+    "lagoon",
+    "maple",
+    "north",
+    "ocean",
+    "pine",
+    "quartz",
+    "river",
+    "stone",
+    "tundra",
+    "umber",
+    "valley",
+    "willow",
+    "zephyr",
 )
 _UNSUPPORTED = (
-    "pattern", "not", "if", "patternProperties", "propertyNames", "contains", "maxProperties", "dependentRequired",
-    "dependentSchemas", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef",
+    "pattern",
+    "not",
+    "if",
+    "patternProperties",
+    "propertyNames",
+    "contains",
+    "maxProperties",
+    "dependentRequired",
+    "dependentSchemas",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "$dynamicRef",
 )
 _MERGEABLE = {"properties", "required", "title", "description", "default", "examples", "$defs", "definitions"}
 _OPTIONAL_DEPTH = 6

@@ -1,4 +1,5 @@
 """Names of the VLLM_* variables that vLLM 0.25.0 reads (its envs.py); any other one is warned about."""
+
 from __future__ import annotations
 
 # Without the VLLM_ prefix.
@@ -66,4 +67,4 @@ _KNOWN = frozenset(_NAMES.split())
 
 
 def unknown_variables(environment) -> list:
-    return sorted(name for name in environment if name.startswith("VLLM_") and name[len("VLLM_"):] not in _KNOWN)
+    return sorted(name for name in environment if name.startswith("VLLM_") and name[len("VLLM_") :] not in _KNOWN)

@@ -1,4 +1,5 @@
 """KV-cache figures of DeepSeek-V4-Flash with DSpark, as calculated for the real engine. Nothing is interpolated."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass

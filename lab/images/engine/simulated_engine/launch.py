@@ -1,4 +1,5 @@
 """From parsed options and a checkpoint to the launch the engine runs with, or the reason why it refuses."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field

@@ -1,4 +1,5 @@
 """Log lines in the shape of vLLM 0.25: `(Process pid=1) LEVEL mm-dd HH:MM:SS [file.py:line] message`."""
+
 from __future__ import annotations
 
 import os
@@ -36,9 +37,13 @@ def failure(error) -> None:
         line("WorkerProc failed to start.", "multiproc_executor.py:898", error.process, "ERROR")
         line(f"{error.kind}: {error.message}", "multiproc_executor.py:898", error.process, "ERROR")
     line("EngineCore failed to start.", "core.py:1231", "EngineCore", "ERROR")
-    cause = f"{error.kind}: {error.message}" if error.process == "EngineCore" else (
-        "Exception: WorkerProc initialization failed due to an exception in a background process. "
-        "See stack trace for root cause."
+    cause = (
+        f"{error.kind}: {error.message}"
+        if error.process == "EngineCore"
+        else (
+            "Exception: WorkerProc initialization failed due to an exception in a background process. "
+            "See stack trace for root cause."
+        )
     )
     line(cause, "core.py:1231", "EngineCore", "ERROR")
     raw(

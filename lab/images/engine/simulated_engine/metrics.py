@@ -1,4 +1,5 @@
 """The Prometheus series of the real engine that a run without a model can fill truthfully."""
+
 from __future__ import annotations
 
 import threading

@@ -1,4 +1,5 @@
 """The options of `vllm serve` 0.25 that the simulated engine knows. An option missing here is refused."""
+
 from __future__ import annotations
 
 import argparse
@@ -130,11 +131,27 @@ BOOLEAN = {
 
 # option -> (default, closed set of values)
 CHOICE = {
-    "--kv-cache-dtype": ("auto", (
-        "auto", "bfloat16", "float16", "fp8", "fp8_ds_mla", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_per_token_head",
-        "int4_per_token_head", "int8_per_token_head", "nvfp4", "turboquant_3bit_nc", "turboquant_4bit_nc",
-        "turboquant_k3v4_nc", "turboquant_k8v4",
-    )),
+    "--kv-cache-dtype": (
+        "auto",
+        (
+            "auto",
+            "bfloat16",
+            "float16",
+            "fp8",
+            "fp8_ds_mla",
+            "fp8_e4m3",
+            "fp8_e5m2",
+            "fp8_inc",
+            "fp8_per_token_head",
+            "int4_per_token_head",
+            "int8_per_token_head",
+            "nvfp4",
+            "turboquant_3bit_nc",
+            "turboquant_4bit_nc",
+            "turboquant_k3v4_nc",
+            "turboquant_k8v4",
+        ),
+    ),
     "--dtype": ("auto", ("auto", "bfloat16", "float", "float16", "float32", "half")),
     "--uvicorn-log-level": ("info", ("critical", "debug", "error", "info", "trace", "warning")),
     "--performance-mode": ("balanced", ("balanced", "interactivity", "throughput")),
@@ -160,8 +177,14 @@ SHORT = {
 
 _CUDAGRAPH_MODES = ("NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE")
 _MULTIPLIERS = {
-    "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
-    "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40,
+    "k": 10**3,
+    "m": 10**6,
+    "g": 10**9,
+    "t": 10**12,
+    "K": 2**10,
+    "M": 2**20,
+    "G": 2**30,
+    "T": 2**40,
 }
 
 

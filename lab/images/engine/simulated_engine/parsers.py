@@ -1,4 +1,5 @@
 """Names of the tool and reasoning parsers that vLLM 0.25.0 registers."""
+
 from __future__ import annotations
 
 _TOOL = """

@@ -1,4 +1,5 @@
 """A chat completion request: what vLLM checks, and with which words it refuses."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,4 +1,5 @@
 """The OpenAI-compatible HTTP side: /health /ping /version /metrics /v1/models /v1/chat/completions."""
+
 from __future__ import annotations
 
 import json
@@ -32,9 +33,7 @@ class Server(ThreadingHTTPServer):
         self.prompt_tokens_details = args.enable_prompt_tokens_details
         self.force_usage = args.enable_force_include_usage
         self.access_log = not args.disable_uvicorn_access_log
-        self.quiet_paths = frozenset(
-            path.strip() for path in (args.disable_access_log_for_endpoints or "").split(",")
-        )
+        self.quiet_paths = frozenset(path.strip() for path in (args.disable_access_log_for_endpoints or "").split(","))
 
     def server_bind(self):
         # HTTPServer.server_bind would look up the host's name, which can take seconds.

@@ -1,4 +1,5 @@
 """The SIMULATED_ENGINE_* environment, the only thing here that the real engine does not have."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass

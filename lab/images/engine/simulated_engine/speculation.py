@@ -1,4 +1,5 @@
 """--speculative-config as vLLM 0.25 judges it."""
+
 from __future__ import annotations
 
 from simulated_engine.failure import LaunchError
@@ -73,9 +74,7 @@ def _check_token_count(tokens, checkpoint, platform, method):
             "config contains an n_predict parameter."
         )
     if predictable and tokens > predictable and tokens % predictable:
-        raise _invalid(
-            f"Value error, num_speculative_tokens:{tokens} must be divisible by n_predict={predictable}"
-        )
+        raise _invalid(f"Value error, num_speculative_tokens:{tokens} must be divisible by n_predict={predictable}")
     block = checkpoint.text_config.get("dspark_block_size")
     if platform == "ascend" and method == "dspark" and block and tokens < block:
         raise _invalid(
@@ -94,9 +93,7 @@ def _check_dspark(given, checkpoint, platform, pipeline_parallel_size):
         )
     for key in ("dspark_target_layer_ids", "dspark_markov_rank"):
         if key not in checkpoint.text_config:
-            raise LaunchError(
-                "AttributeError", f"'DeepseekV4Config' object has no attribute '{key}'", "Worker_TP0"
-            )
+            raise LaunchError("AttributeError", f"'DeepseekV4Config' object has no attribute '{key}'", "Worker_TP0")
     if not checkpoint.has_noise_token:
         raise LaunchError(
             "ValueError",

@@ -1,4 +1,5 @@
 """The start-up of the engine: its log lines, and the ways in which it can end there."""
+
 from __future__ import annotations
 
 import os

@@ -1,0 +1,104 @@
+"""What the cluster serves, from the typed list of arguments to the answer of a client."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+
+import lab_site
+import pytest
+import yaml
+from lab_site import ADDRESSES, DEPLOYMENTS, H20, NPU, ROUTE
+
+GOLDEN = yaml.safe_load((lab_site.ROOT / "tests" / "golden" / "report_c.yml").read_text())
+CARDS = {H20: GOLDEN["h20"], NPU: GOLDEN["ascend"]}
+ADDED_BY_GPUSTACK = ["--host", "--port", "--served-model-name"]
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "age": {"type": "integer"},
+        "role": {"type": "string", "enum": ["admin", "user"]},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["name", "age", "role", "tags"],
+    "additionalProperties": False,
+}
+SUCCESS = re.compile(r"^vllm:request_success_total\{.*\} (\S+)$", re.MULTILINE)
+
+
+def requests_served(api, host):
+    """Requests the host's engine counted as finished."""
+    instances = [item for item in api.items("model-instances") if item["worker_name"] == host]
+    assert len(instances) == 1
+    url = f"http://{ADDRESSES[host]}:{instances[0]['ports'][0]}/metrics"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return sum(float(value) for value in SUCCESS.findall(answer.read().decode()))
+
+
+@pytest.mark.parametrize("host", CARDS)
+def test_arguments_read_back_from_the_api(api, host):
+    model = api.named("models", DEPLOYMENTS[host])
+    assert model["backend_parameters"] == CARDS[host]["parameters"]
+    assert model["env"] == CARDS[host]["env"]
+
+
+@pytest.mark.parametrize("host", CARDS)
+def test_command_line_of_the_running_engine(lab, host):
+    container = lab.inspect(host, lab.engine_container(host))
+    command = [container["Path"], *container["Args"]]
+    parameters = CARDS[host]["parameters"]
+    start = command.index(parameters[0])
+    assert command[:2] == ["vllm", "serve"]
+    assert command[start : start + len(parameters)] == parameters
+    rest = command[start + len(parameters) :]
+    assert rest[::2] == ADDED_BY_GPUSTACK
+
+
+@pytest.mark.parametrize("host", CARDS)
+def test_environment_of_the_running_engine(lab, host):
+    container = lab.inspect(host, lab.engine_container(host))
+    environment = dict(line.split("=", 1) for line in container["Config"]["Env"])
+    assert {name: environment.get(name) for name in CARDS[host]["env"]} == CARDS[host]["env"]
+    assert "VLLM_ENGINE_READY_TIMEOUT" not in environment
+
+
+@pytest.mark.parametrize("host", CARDS)
+def test_models_are_mounted_read_only(lab, host):
+    mounts = {mount["Destination"]: mount for mount in lab.inspect(host, "gpustack-worker")["Mounts"]}
+    assert mounts["/srv/models"]["Source"] == "/srv/models"
+    assert mounts["/srv/models"]["RW"] is False
+
+
+@pytest.mark.parametrize("host", CARDS)
+def test_deployments_run_by_digest(lab, host):
+    assert re.search(r"@sha256:[0-9a-f]{64}$", lab.inspect(host, lab.engine_container(host))["Config"]["Image"])
+
+
+@pytest.mark.parametrize("model", [DEPLOYMENTS[H20], DEPLOYMENTS[NPU], ROUTE])
+def test_json_schema_is_answered_with_valid_json(api, model):
+    answer = api.chat(
+        model,
+        "Describe a user.",
+        max_tokens=400,
+        response_format={"type": "json_schema", "json_schema": {"name": "user", "schema": SCHEMA, "strict": True}},
+    )
+    choice = answer["choices"][0]
+    assert choice["finish_reason"] == "stop"
+    user = json.loads(choice["message"]["content"])
+    assert set(user) == set(SCHEMA["required"])
+    assert isinstance(user["name"], str)
+    assert type(user["age"]) is int
+    assert user["role"] in ("admin", "user")
+    assert all(isinstance(tag, str) for tag in user["tags"])
+
+
+def test_the_route_splits_three_to_one(api):
+    before = {host: requests_served(api, host) for host in CARDS}
+    for number in range(200):
+        api.chat(ROUTE, f"Request {number}.", max_tokens=4)
+    share = {host: (requests_served(api, host) - before[host]) / 200 for host in CARDS}
+    print(f"\nof 200 requests: {share}")
+    assert sum(share.values()) == 1
+    assert abs(share[H20] - 0.75) <= 0.10
