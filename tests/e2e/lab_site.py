@@ -121,6 +121,10 @@ class Lab:
     def variables(self):
         return yaml.safe_load((INVENTORY / "lab.yml").read_text())["all"]["vars"]
 
+    def lock(self):
+        text = (INVENTORY / "artefacts.lock.yml").read_text()
+        return yaml.safe_load(text)["all"]["vars"]["gpustack_artefacts_lock"]
+
     @property
     def password(self):
         return self.variables()["gpustack_admin_password"]

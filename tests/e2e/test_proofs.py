@@ -72,8 +72,12 @@ def test_models_are_mounted_read_only(lab, host):
 
 
 @pytest.mark.parametrize("host", CARDS)
-def test_deployments_run_by_digest(lab, host):
-    assert re.search(r"@sha256:[0-9a-f]{64}$", lab.inspect(host, lab.engine_container(host))["Config"]["Image"])
+def test_deployments_run_the_locked_digest(lab, api, host):
+    reference = api.named("models", DEPLOYMENTS[host])["image_name"]
+    name, digest = reference.split("/", 1)[1].split("@")
+    locked = {key.rpartition(":")[0]: value for key, value in lab.lock().items()}
+    assert locked[name] == digest
+    assert lab.inspect(host, lab.engine_container(host))["Image"] == lab.inspect(host, reference)["Id"]
 
 
 @pytest.mark.parametrize("model", [DEPLOYMENTS[H20], DEPLOYMENTS[NPU], ROUTE])

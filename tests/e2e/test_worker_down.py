@@ -15,6 +15,9 @@ def stopped(lab, api):
     lab.sh(NPU, "docker stop gpustack-worker")
     yield
     lab.sh(NPU, "docker start gpustack-worker")
+    wait_until(lambda: api.named("workers", NPU)["state"] == "ready", 120, "the worker is back")
+    # The scheduler looks at a waiting instance every two minutes, and at a new one at once.
+    api.call("DELETE", f"/v2/model-instances/{instance_of(api, DEPLOYMENTS[NPU])['id']}")
     wait_until(lambda: (instance_of(api, DEPLOYMENTS[NPU]) or {}).get("state") == "running", 300, "Ascend deployment")
 
 
