@@ -12,7 +12,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import _findings
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._data import plain
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import (
     FACTS,
-    SERVER_GROUP,
+    SITE_GROUPS,
     is_ours,
     known_variables,
 )
@@ -47,8 +47,9 @@ class ActionModule(ActionBase):
         groups = {name: list(hosts) for name, hosts in (task_vars.get("groups") or {}).items()}
         reader = _Reader(self._loader)
         hosts, unreadable = {}, {}
-        # The server first: a value of the whole site is resolved once, as the server sees it.
-        for host in dict.fromkeys(groups.get(SERVER_GROUP, []) + groups.get("all", [])):
+        # Other hosts of the inventory are none of our business. The server comes first: a value of the whole site is
+        # resolved once, as the server sees it.
+        for host in dict.fromkeys(host for group in SITE_GROUPS for host in groups.get(group, [])):
             hosts[host], unreadable[host] = reader.read(task_vars["hostvars"].raw_get(host))
         return {"groups": groups, "hosts": hosts, "unreadable": unreadable}
 

@@ -14,6 +14,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
 PREFIX = "gpustack_"
 SERVER_GROUP = "gpustack_server"
 WORKER_GROUP = "gpustack_worker"
+SITE_GROUPS = (SERVER_GROUP, WORKER_GROUP, "gpustack_worker_windows")
 # Set by the probe, not by people. Ansible puts facts among the variables where its configuration asks for that.
 FACTS = ("gpustack_host",)
 

@@ -6,11 +6,11 @@ from lab_site import H20, HOSTS, SERVER
 
 
 def image_pull_started(lab, _api):
-    return any(lab.sh(host, "ls /var/lib/docker/tmp 2>/dev/null | grep GetImageBlob", check=False) for host in HOSTS)
+    return any(any(lab.root(host).glob("var/lib/docker/tmp/GetImageBlob*")) for host in HOSTS)
 
 
 def server_container_created(lab, _api):
-    return lab.sh(SERVER, "docker ps -aq --filter name=gpustack-server", check=False)
+    return any(lab.root(SERVER).glob("var/lib/docker/containers/*"))
 
 
 def cluster_created(_lab, api):
@@ -18,11 +18,11 @@ def cluster_created(_lab, api):
 
 
 def worker_config_written(lab, _api):
-    return lab.sh(H20, "ls /etc/gpustack/worker/config.yaml 2>/dev/null", check=False)
+    return (lab.root(H20) / "etc/gpustack/worker/config.yaml").exists()
 
 
 def worker_container_created(lab, _api):
-    return lab.sh(H20, "docker ps -aq --filter name=gpustack-worker", check=False)
+    return any(lab.root(H20).glob("var/lib/docker/containers/*"))
 
 
 def first_deployment_posted(_lab, api):

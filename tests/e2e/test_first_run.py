@@ -36,6 +36,7 @@ def logs():
 @pytest.fixture(scope="module")
 def converged(lab, api, watch, logs):
     for name, condition in KILL_POINTS.items():
+        assert not condition(lab, api), f"{name}: already true before the run"
         run = lab_site.Run("site.yml", "-i", str(lab_site.INVENTORY), *VERBOSE, log=f"killed_{name}.log")
         assert run.kill_when(lambda condition=condition: condition(lab, api)), f"{name}: ended before:\n{run.tail()}"
         logs.append(run)

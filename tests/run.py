@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Runs the test suites in order, prints what ran and how long it took, and stops by itself when time is up.
+
+Usage: run.py [--full] [--only SUITE ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LIMIT_S = 75 * 60
+PYTEST = [sys.executable, "-m", "pytest", "-q", "--durations=3"]
+PLAYBOOK = ["ansible-playbook"]
+E2E = "tests/e2e"
+
+LINT = [
+    ["ruff", "check", "."],
+    ["ruff", "format", "--check", "."],
+    ["yamllint", "--strict", "."],
+    ["ansible-lint", "--offline", "-c", ".config/ansible-lint.yml", "--quiet"],
+    ["antsibull-changelog", "lint"],
+]
+#: name -> commands. Everything after `lab` needs the lab; `first_run` needs bare hosts.
+SUITES = {
+    "lint": LINT,
+    "unit": [[*PYTEST, "tests/unit"]],
+    "lab": [[*PLAYBOOK, "lab/reset.yml"], [*PLAYBOOK, "lab/create.yml"]],
+    "first_run": [[*PYTEST, "-s", f"{E2E}/test_first_run.py"]],
+    "proofs": [[*PYTEST, "-s", f"{E2E}/test_proofs.py"]],
+    "molecule_cluster": [["molecule", "test", "-s", "cluster", "--destroy=never"]],
+    "limit": [[*PYTEST, f"{E2E}/test_limit.py"]],
+    "molecule_default": [["molecule", "test", "-s", "default", "--destroy=never"]],
+    "worker_down": [[*PYTEST, "-s", f"{E2E}/test_worker_down.py"]],
+    "server_502": [[*PYTEST, f"{E2E}/test_server_502.py"]],
+    "second_checkout": [[*PYTEST, f"{E2E}/test_second_checkout.py"]],
+}
+FULL = {"kill_each": [[*PYTEST, f"{E2E}/test_kill_each.py"]]}
+
+
+def run(command, seconds):
+    """Exit code; 124 when the time was up, and then the command's whole process group is gone."""
+    print(f"+ {' '.join(command)}", flush=True)
+    process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return 124
+    except KeyboardInterrupt:
+        os.killpg(process.pid, signal.SIGTERM)
+        raise
+
+
+def table(rows):
+    lines = [f"{'suite':<18} {'result':<10} {'seconds':>8}", "-" * 38]
+    lines += [f"{name:<18} {result:<10} {seconds:>8.0f}" for name, result, seconds in rows]
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="also the suites that take longer than a test run may")
+    parser.add_argument("--only", nargs="+", metavar="SUITE", choices=[*SUITES, *FULL])
+    options = parser.parse_args()
+    suites = dict(SUITES, **FULL) if options.full or options.only else SUITES
+    chosen = [name for name in suites if not options.only or name in options.only]
+    os.environ.setdefault("VIRTUAL_ENV", sys.prefix)
+    os.environ["PATH"] = f"{Path(sys.prefix) / 'bin'}:{os.environ['PATH']}"
+    deadline = time.monotonic() + (LIMIT_S if not options.full else 4 * LIMIT_S)
+    rows = []
+    for name in chosen:
+        started = time.monotonic()
+        code = 0
+        for command in suites[name]:
+            code = run(command, max(1, deadline - time.monotonic()))
+            if code:
+                break
+        result = {0: "passed", 124: "timed out"}.get(code, "failed")
+        rows.append((name, result, time.monotonic() - started))
+        if result == "timed out" or (result == "failed" and name == "lab"):
+            rows += [(rest, "not run", 0) for rest in chosen[len(rows) :]]
+            break
+    print(f"\n{table(rows)}\n", flush=True)
+    failed = sum(result != "passed" for _, result, _ in rows)
+    print(f"suites: {len(rows) - failed} passed, {failed} failed", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
