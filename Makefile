@@ -2,25 +2,32 @@
 # make test   lint, unit tests, the lab, the end-to-end tests; prints what ran
 # make clean  removes what the two made
 LAB ?= lab
-PYTHON ?= python3.11
+# ansible 12 needs Python 3.11 or newer.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 SITE := $(BIN)/ansible-playbook site.yml -i inventories/lab
 export LAB
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo lab test test-full lint unit clean
+# Before anything is installed: is there room for a lab?
+OWNER := $(PYTHON) lab/owner.py $(LAB) $(CURDIR)
 
-demo: lab
+.PHONY: demo owner lab test test-full lint unit clean
+
+demo: owner lab
 	$(SITE)
 
-lab: $(VENV)/.ready
+owner:
+	@$(OWNER)
+
+lab: owner $(VENV)/.ready
 	$(BIN)/ansible-playbook lab/create.yml
 
-test: $(VENV)/.ready-dev
+test: owner $(VENV)/.ready-dev
 	$(BIN)/python tests/run.py
 
-test-full: $(VENV)/.ready-dev
+test-full: owner $(VENV)/.ready-dev
 	$(BIN)/python tests/run.py --full
 
 lint: $(VENV)/.ready-dev
@@ -29,7 +36,7 @@ lint: $(VENV)/.ready-dev
 unit: $(VENV)/.ready-dev
 	$(BIN)/python tests/run.py --only unit
 
-clean: $(VENV)/.ready
+clean: owner $(VENV)/.ready
 	$(BIN)/ansible-playbook lab/destroy.yml
 	rm -rf $(VENV) .ansible .pytest_cache .ruff_cache tests/output
 

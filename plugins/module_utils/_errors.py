@@ -102,11 +102,12 @@ class ApiError(GpustackError):
 
 
 class WaitTimeout(GpustackError):
-    """The time is over. Carries the last object that was seen."""
+    """The time is over. Carries the last object that was seen, or the status of the answer that was the last one."""
 
-    def __init__(self, message, last, hint=""):
+    def __init__(self, message, last, hint="", cause=None):
         self.last = last
-        super().__init__(message, reason="Timeout", hint=hint)
+        status, endpoint = (cause.status, cause.endpoint) if cause else (None, None)
+        super().__init__(message, status=status, reason="Timeout", endpoint=endpoint, hint=hint)
 
 
 class TerminalState(GpustackError):

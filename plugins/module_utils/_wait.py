@@ -25,18 +25,19 @@ def wait_for(what, read, judge, timeout, hint="", clock=None, sleep=None):
     pause = FIRST_PAUSE
     last = None
     while True:
+        cause = None
         try:
             last = read()
             reason = judge(last)
         except GpustackError as error:
             if not error.passing or timeout <= 0:
                 raise
-            reason = error.message
+            cause, reason = error, error.message
         if reason is None:
             return last
         left = deadline - clock()
         if left <= 0:
-            raise WaitTimeout(f"{what}: not after {timeout} s. {_sentence(reason)}", last, hint)
+            raise WaitTimeout(f"{what}: not after {timeout} s. {_sentence(reason)}", last, hint, cause)
         sleep(min(left, random.uniform(pause / 2, pause)))
         pause = min(LONGEST_PAUSE, pause * 1.5)
 
