@@ -24,7 +24,7 @@ LINT = [
     ["ruff", "check", "."],
     ["ruff", "format", "--check", "."],
     ["yamllint", "--strict", "."],
-    ["ansible-lint", "--offline", "-c", ".config/ansible-lint.yml", "--quiet"],
+    ["ansible-lint", "--offline", "-c", ".config/ansible-lint.yml", "-q"],
     ["antsibull-changelog", "lint"],
 ]
 #: name -> commands. Everything after `lab` needs the lab; `first_run` needs bare hosts.

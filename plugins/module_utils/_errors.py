@@ -102,12 +102,11 @@ class ApiError(GpustackError):
 
 
 class WaitTimeout(GpustackError):
-    """The time is over. Carries the last object that was seen, or the status of the answer that was the last one."""
+    """The time is over. Carries the last object that was seen."""
 
-    def __init__(self, message, last, hint="", cause=None):
+    def __init__(self, message, last, hint=""):
         self.last = last
-        status, endpoint = (cause.status, cause.endpoint) if cause else (None, None)
-        super().__init__(message, status=status, reason="Timeout", endpoint=endpoint, hint=hint)
+        super().__init__(message, reason="Timeout", hint=hint)
 
 
 class TerminalState(GpustackError):

@@ -25,19 +25,18 @@ def wait_for(what, read, judge, timeout, hint="", clock=None, sleep=None):
     pause = FIRST_PAUSE
     last = None
     while True:
-        cause = None
         try:
             last = read()
             reason = judge(last)
         except GpustackError as error:
             if not error.passing or timeout <= 0:
                 raise
-            cause, reason = error, error.message
+            reason = error.message
         if reason is None:
             return last
         left = deadline - clock()
         if left <= 0:
-            raise WaitTimeout(f"{what}: not after {timeout} s. {_sentence(reason)}", last, hint, cause)
+            raise WaitTimeout(f"{what}: not after {timeout} s. {_sentence(reason)}", last, hint)
         sleep(min(left, random.uniform(pause / 2, pause)))
         pause = min(LONGEST_PAUSE, pause * 1.5)
 

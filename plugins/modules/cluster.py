@@ -119,7 +119,10 @@ def wait_for_server(module, client):
     try:
         wait_for(what, read, judge, module.params["wait_timeout"], hint="Read its log: docker logs gpustack-server.")
     except WaitTimeout as error:
-        error.last = None
+        # What was read last is an error, not an object of the server's.
+        refusal, error.last = error.last, None
+        if refusal:
+            error.status, error.endpoint = refusal.status, refusal.endpoint
         raise
 
 

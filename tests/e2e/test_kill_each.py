@@ -1,4 +1,4 @@
-"""The long form of the kill test: bare hosts before every moment, a converging run after it, then one without change."""
+"""The long form of the kill test: bare hosts before every moment, a converging run, then one without change."""
 
 from __future__ import annotations
 

@@ -8,14 +8,14 @@ from lab_site import ROOT, SERVER, wait_until
 
 PLAYBOOK = ROOT / "tests" / "e2e" / "server_502.yml"
 STATE = "docker inspect -f '{{.State.StartedAt}}' gpustack-server"
-VOLUME = "docker volume inspect -f '{{.CreatedAt}}' gpustack-server-data"
+DATA = "sha256sum /var/lib/docker/volumes/gpustack-server-data/_data/jwt_secret_key"
 
 
 @pytest.fixture
 def gateway(lab):
     def start(patience):
         source = (ROOT / "tests" / "e2e" / "simulated_gateway.py").read_bytes().hex()
-        lab.sh(SERVER, f"python3 -c 'open(\"/tmp/gateway.py\", \"wb\").write(bytes.fromhex(\"{source}\"))'")
+        lab.sh(SERVER, f'python3 -c \'open("/tmp/gateway.py", "wb").write(bytes.fromhex("{source}"))\'')
         lab.sh(SERVER, f"setsid python3 /tmp/gateway.py 8099 {patience} > /tmp/gateway.log 2>&1 &")
         wait_until(lambda: lab.sh(SERVER, "ss -Hltn 'sport = 8099'"), 20, "the simulated gateway listens")
 
@@ -31,12 +31,12 @@ def converge(start_timeout, log):
 
 def test_one_restart_cures_it(gateway, lab, api):
     gateway(patience=1)
-    before, volume, models = lab.sh(SERVER, STATE), lab.sh(SERVER, VOLUME), api.items("models")
-    run = converge(60, "server_502.log")
+    before, data, models = lab.sh(SERVER, STATE), lab.sh(SERVER, DATA), api.items("models")
+    run = converge(45, "server_502.log")
     assert run.code == 0, run.tail()
-    assert "still answers 502 after 60 s" in run.output
+    assert "still answers 502 after 45 s" in run.output
     assert lab.sh(SERVER, STATE) != before
-    assert lab.sh(SERVER, VOLUME) == volume
+    assert lab.sh(SERVER, DATA) == data
     assert [(m["id"], m["created_at"]) for m in api.items("models")] == [(m["id"], m["created_at"]) for m in models]
 
 

@@ -92,3 +92,11 @@ def test_wait_ends_when_credentials_are_refused(server, run):
     assert result["failure"]["reason"] == "TerminalState"
     assert "Invalid authentication credentials" in result["msg"]
     assert "username and password" in result["msg"]
+
+
+def test_a_server_that_only_answers_502_says_so_in_failure(server, run):
+    server.on("GET", "/readyz", {"detail": "Bad Gateway"}, status=502)
+    result = run("cluster", name="lab", wait_timeout=180)
+    assert "not after 180 s" in result["msg"]
+    assert result["failure"]["status"] == 502
+    assert result["failure"]["reason"] == "Timeout"
