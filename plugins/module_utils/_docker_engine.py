@@ -127,6 +127,7 @@ def empty_facts():
         "runtimes": [],
         "default_runtime": "",
         "data_root": "",
+        "insecure_registries": [],
         "images": [],
         "containers": [],
     }
@@ -182,6 +183,9 @@ def _read_info(engine, facts):
     facts["runtimes"] = sorted(info.get("Runtimes") or {})
     facts["default_runtime"] = str(info.get("DefaultRuntime") or "")
     facts["data_root"] = str(info.get("DockerRootDir") or "")
+    registries = info.get("RegistryConfig") or {}
+    insecure = [name for name, index in (registries.get("IndexConfigs") or {}).items() if not index.get("Secure", True)]
+    facts["insecure_registries"] = sorted(insecure + (registries.get("InsecureRegistryCIDRs") or []))
     findings = []
     if info.get("OperatingSystem") == "Docker Desktop":
         findings.append(

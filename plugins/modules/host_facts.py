@@ -159,6 +159,7 @@ ansible_facts:
             runtimes: [nvidia, runc]
             default_runtime: runc
             data_root: /var/lib/docker
+            insecure_registries: ["10.0.0.5:5000", 127.0.0.0/8]
             images: ["docker.io/gpustack/gpustack:v2.3.0"]
             containers:
               - name: gpustack-worker

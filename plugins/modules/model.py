@@ -145,6 +145,9 @@ from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import 
 from ansible_collections.inferops.gpustack.plugins.module_utils._texts import texts
 from ansible_collections.inferops.gpustack.plugins.module_utils._views import model_view
 
+#: Fields that take effect without a restart.
+LIVE_FIELDS = ("replicas", "categories", "restart_on_error")
+
 CATEGORIES = ["llm", "embedding", "image", "reranker", "speech_to_text", "text_to_speech", "unknown"]
 OTHER_SOURCES = ("huggingface_repo_id", "huggingface_filename", "model_scope_model_id", "model_scope_file_path")
 
@@ -280,7 +283,21 @@ def body(module):
             if not module.check_mode or error.reason != "NotFound":
                 raise
             module.warn(error.message)
-    return report(_resource.sync(client, resource, wanted, current, module.check_mode))
+    result = _resource.sync(client, resource, wanted, current, module.check_mode)
+    warn_of_older_instances(module, current, wanted, result)
+    return report(result)
+
+
+def warn_of_older_instances(module, current, wanted, result):
+    """An edit never restarts an instance (T37): what runs keeps the specification it was started with."""
+    if not (result["changed"] and current and wanted and current.get("ready_replicas")):
+        return
+    before, after = result["diff"]["before"], result["diff"]["after"]
+    if any(before.get(key) != after.get(key) for key in set(before) | set(after) if key not in LIVE_FIELDS):
+        module.warn(
+            f"Deployment {current['name']} was changed, but its running instances keep the "
+            f"arguments they were started with. Restart the deployment in GPUStack when its requests may be cut."
+        )
 
 
 def report(result):

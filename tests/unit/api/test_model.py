@@ -61,6 +61,21 @@ def test_only_the_name_is_a_no_op(server, run):
     assert run("model", name="qwen-h20")["changed"] is False
 
 
+@pytest.mark.parametrize(
+    ("ready", "change", "warned"),
+    [
+        (1, {"backend_parameters": ["--max-model-len=8192"]}, True),
+        (0, {"backend_parameters": ["--max-model-len=8192"]}, False),
+        (1, {"replicas": 2}, False),
+    ],
+)
+def test_a_change_under_running_instances_is_told(server, run, ready, change, warned):
+    server.play(stored(ready_replicas=ready), CHANGED)
+    result = run("model", name="qwen-h20", **change)
+    assert result["changed"] is True
+    assert any("keep the arguments they were started with" in text for text in result["warnings"]) is warned
+
+
 def test_change_sends_the_whole_object(server, run):
     server.play(PRESENT, CHANGED)
     result = run("model", name="qwen-h20", backend_parameters=["--max-model-len=8192"])

@@ -20,6 +20,13 @@ ANSWERS = {
         "Runtimes": {"runc": {"path": "runc"}, "nvidia": {"path": "nvidia-container-runtime"}},
         "DefaultRuntime": "runc",
         "DockerRootDir": "/var/lib/docker",
+        "RegistryConfig": {
+            "InsecureRegistryCIDRs": ["127.0.0.0/8"],
+            "IndexConfigs": {
+                "docker.io": {"Name": "docker.io", "Mirrors": [], "Secure": True, "Official": True},
+                "10.0.0.5:5000": {"Name": "10.0.0.5:5000", "Mirrors": [], "Secure": False, "Official": False},
+            },
+        },
         "OperatingSystem": "Debian GNU/Linux 12 (bookworm)",
         "SecurityOptions": ["name=seccomp,profile=builtin", "name=cgroupns"],
     },

@@ -36,6 +36,7 @@ def test_facts_of_a_whole_engine(path):
     assert (facts["present"], facts["answers"], facts["version"]) == (True, True, "28.1.1")
     assert (facts["runtimes"], facts["default_runtime"]) == (["nvidia", "runc"], "runc")
     assert facts["data_root"] == "/var/lib/docker"
+    assert facts["insecure_registries"] == ["10.0.0.5:5000", "127.0.0.0/8"]
     assert facts["images"] == [
         "10.0.0.5:5000/docker.io/vllm/vllm-openai:v0.25.0",
         "docker.io/library/registry:2",
