@@ -47,7 +47,7 @@ FULL = {"kill_each": [[*PYTEST, f"{E2E}/test_kill_each.py"]]}
 
 
 class Early(threading.Thread):
-    """A suite that starts at once and whose output is shown at its turn: the lab is built during lint and unit tests."""
+    """A suite that starts at once and shows its output in its turn: the lab is built during lint and unit tests."""
 
     def __init__(self, name, deadline):
         super().__init__(daemon=True)
