@@ -1,7 +1,7 @@
 """From bare hosts to an answering cluster, with SIGKILL at every fragile moment; then a run that changes nothing.
 
 One chain: a run is killed at a moment, the next one gets past it and is killed at the following moment, and the last
-one goes through. `make test-full` makes the hosts bare again before each moment instead (test_kill_each.py).
+one goes through. `make test-full` also takes each moment for itself (test_kill_each.py).
 """
 
 from __future__ import annotations
