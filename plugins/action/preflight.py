@@ -19,6 +19,8 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import (
 
 _ALSO_READ = ("ansible_host", "ansible_connection")
 _TEMPLATE = re.compile(r"\{[{%#]")
+# The name of a variable is no secret, unlike any other part of a message about a secret value.
+_UNDEFINED = re.compile(r"^'[A-Za-z_]\w*' is undefined", re.ASCII)
 _SCALARS = (str, int, float, type(None))
 
 
@@ -114,6 +116,9 @@ def _is_constant(value):
 
 def _reason(name, error):
     kind = type(error).__name__
+    undefined = _UNDEFINED.match(str(error))
+    if undefined:
+        return f"cannot be resolved: {undefined.group()}"
     if known_variables().get(name, {}).get("secret"):
         return f"cannot be resolved ({kind}; details not shown, the value is secret)"
     return f"cannot be resolved: {' '.join(str(error).split())}"

@@ -97,6 +97,13 @@ def test_every_problem_is_listed_whatever_the_limit(tmp_path):
     assert "hunter2" not in output
 
 
+def test_an_undefined_secret_is_named(tmp_path):
+    content = inventory(gpustack_admin_password="{{ 'hunter2hunter2' ~ vault_password_of_admin }}")
+    output = play(tmp_path, content).stdout
+    assert "'vault_password_of_admin' is undefined" in output
+    assert "hunter2" not in output
+
+
 def test_a_warning_is_shown_and_passes(tmp_path):
     done = play(tmp_path, inventory(gpustack_server_port=8080))
     assert done.returncode == 0, done.stdout + done.stderr
