@@ -114,11 +114,15 @@ def _is_constant(value):
     return isinstance(value, _SCALARS) and not (isinstance(value, str) and _TEMPLATE.search(value))
 
 
+def _holds_secret(spec):
+    return bool(spec.get("secret")) or any(_holds_secret(option) for option in spec.get("options", {}).values())
+
+
 def _reason(name, error):
     kind = type(error).__name__
     undefined = _UNDEFINED.match(str(error))
     if undefined:
         return f"cannot be resolved: {undefined.group()}"
-    if known_variables().get(name, {}).get("secret"):
-        return f"cannot be resolved ({kind}; details not shown, the value is secret)"
+    if _holds_secret(known_variables().get(name, {})) and not str(error).startswith("Syntax error"):
+        return f"cannot be resolved ({kind}; details not shown, the value is secret or holds secrets)"
     return f"cannot be resolved: {' '.join(str(error).split())}"

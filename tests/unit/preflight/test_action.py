@@ -99,7 +99,9 @@ def test_every_problem_is_listed_whatever_the_limit(tmp_path):
 
 def test_an_undefined_secret_is_named(tmp_path):
     content = inventory(gpustack_admin_password="{{ 'hunter2hunter2' ~ vault_password_of_admin }}")
+    content["all"]["vars"]["gpustack_models"] = [{"name": "{{ 'hunter2' | to_datetime }}"}]
     output = play(tmp_path, content).stdout
+    assert "gpustack_models on" in output
     assert "'vault_password_of_admin' is undefined" in output
     assert "hunter2" not in output
 
