@@ -92,7 +92,8 @@ def _type_problem(value, spec, path):
     if spec["type"] == "str" and isinstance(value, (int, float)):
         return Problem("type", path, found, expected, "put the value in quotes")
     if spec["type"] == "int" and isinstance(value, str) and value.strip().isdigit():
-        return Problem("type", path, found, expected, "write the number without quotes, or add `| int` to the template")
+        fix = "write the number without quotes, or add `| int` to the template; on the command line give JSON: "
+        return Problem("type", path, found, expected, fix + f"-e '{{\"name\": {value.strip()}}}'")
     return Problem("type", path, found, expected, f"write {expected}")
 
 
