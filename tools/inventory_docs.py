@@ -57,6 +57,8 @@ def kind(spec):
     text = " or ".join([text, *[f"`{word}`" for word in spec.get("words", ())]])
     if "minimum" in spec:
         text += f", at least {spec['minimum']}"
+    if "maximum" in spec:
+        text += f", at most {spec['maximum']}"
     if "choices" in spec:
         text += ": " + ", ".join(f"`{choice}`" for choice in spec["choices"])
     return text + (f", {spec['unit']}" if "unit" in spec else "")

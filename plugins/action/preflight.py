@@ -19,6 +19,8 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import (
 
 _ALSO_READ = ("ansible_host", "ansible_connection")
 _TEMPLATE = re.compile(r"\{[{%#]")
+# The name of a variable is no secret, unlike any other part of a message about a secret value.
+_UNDEFINED = re.compile(r"^'[A-Za-z_]\w*' is undefined", re.ASCII)
 _SCALARS = (str, int, float, type(None))
 
 
@@ -112,8 +114,15 @@ def _is_constant(value):
     return isinstance(value, _SCALARS) and not (isinstance(value, str) and _TEMPLATE.search(value))
 
 
+def _holds_secret(spec):
+    return bool(spec.get("secret")) or any(_holds_secret(option) for option in spec.get("options", {}).values())
+
+
 def _reason(name, error):
     kind = type(error).__name__
-    if known_variables().get(name, {}).get("secret"):
-        return f"cannot be resolved ({kind}; details not shown, the value is secret)"
+    undefined = _UNDEFINED.match(str(error))
+    if undefined:
+        return f"cannot be resolved: {undefined.group()}"
+    if _holds_secret(known_variables().get(name, {})) and not str(error).startswith("Syntax error"):
+        return f"cannot be resolved ({kind}; details not shown, the value is secret or holds secrets)"
     return f"cannot be resolved: {' '.join(str(error).split())}"

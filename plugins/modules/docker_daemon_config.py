@@ -11,14 +11,11 @@ short_description: Merge settings into Docker's daemon.json
 version_added: 0.1.0
 description:
   - Merges settings by key into C(daemon.json), which the installers of vendor runtimes write as well. Keys that are
-    not
-    mentioned stay as they are.
+    not mentioned stay as they are.
   - Objects are merged. The lists C(insecure-registries) and C(registry-mirrors) are joined, in the order of the file
-    and then
-    of the settings. Every other value is replaced.
+    and then of the settings. Every other value is replaced.
   - A missing or empty file counts as an empty object. A file that is not a JSON object, or that holds another type
-    where
-    settings are to be merged, is refused and left untouched. So is a link.
+    where settings are to be merged, is refused and left untouched. So is a link.
   - The new content is judged by C(dockerd --validate) before it replaces the file, when C(dockerd) is of version 23
     or later.
   - A key that the running C(dockerd) has as a flag is refused, because C(dockerd) does not start with both.

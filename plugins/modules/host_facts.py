@@ -31,9 +31,8 @@ options:
   sysroot:
     description:
       - Directory that is read in place of the root directory, such as a tree recorded on another machine.
-      - It stands for C(/sys), C(/proc), C(/etc/os-release) and C(/etc/machine-id). Links inside it are followed, so
-        a tree that
-        records only C(/sys) may link C(proc) and C(etc) to the real directories.
+      - It stands for C(/sys), C(/proc), C(/etc/os-release) and C(/etc/machine-id). Links inside it are followed, so a
+        tree that records only C(/sys) may link C(proc) and C(etc) to the real directories.
     type: path
     default: /
   devices:

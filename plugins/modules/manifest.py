@@ -11,12 +11,10 @@ short_description: Remember what was made on a host
 version_added: 0.1.0
 description:
   - Keeps the list of files, containers, images and packages that this collection made on a host. Removal and pruning
-    touch
-    nothing that is not in it.
+    touch nothing that is not in it.
   - Record before you create; a run that is interrupted then leaves nothing unknown behind.
   - An entry is found by its kind and name. It belongs to the role that recorded it first; another role that records
-    the same
-    thing changes nothing.
+    the same thing changes nothing.
   - The file is replaced in one step and holds one entry per line, sorted.
 author:
   - Contributors to inferops.gpustack

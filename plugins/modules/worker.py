@@ -107,6 +107,7 @@ last:
 """
 
 import time
+from http.client import HTTPException
 from urllib.request import ProxyHandler, build_opener
 
 from ansible_collections.inferops.gpustack.plugins.module_utils import _args
@@ -160,10 +161,11 @@ def silent(worker):
     """Why the worker's own API does not count as answering; None when it answers."""
     if worker.get("proxy_mode") == "tunnel":
         return None
-    url = f"http://{worker.get('advertise_address') or worker['ip']}:{worker['port']}/healthz"
+    address = worker.get("advertise_address") or worker["ip"]
+    url = f"http://{f'[{address}]' if ':' in address else address}:{worker['port']}/healthz"
     try:
         build_opener(ProxyHandler({})).open(url, timeout=API_TIMEOUT).close()
-    except OSError as error:
+    except (OSError, HTTPException) as error:
         return f"The API of worker {worker['name']} at {url} does not answer: {getattr(error, 'reason', error)}"
     return None
 

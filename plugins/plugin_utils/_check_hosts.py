@@ -12,17 +12,25 @@ from urllib.parse import urlsplit
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _profiles
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, warning
-from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import SERVER_GROUP, listed
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import SERVER_GROUP, WORKER_GROUP, listed
 
 _PASSWORD = "gpustack_admin_password"
 _PASSWORD_LENGTH = 10
 _PASSWORD_SYMBOLS = "!@#$%^&*_+."
 _PLACEHOLDERS = ("admin", "administrator", "changeme", "changeit", "example", "gpustack", "password", "secret")
+# What the worker's role writes into its configuration file itself, and from where.
+_SET_BY_ROLE = {
+    "server_url": "gpustack_server_url",
+    "worker_name": "gpustack_worker_name",
+    "worker_ip": "gpustack_worker_address",
+    "token": "the registration token of the cluster",
+}
 _LOCALHOST = ("localhost", "localhost.localdomain", "ip6-localhost")
 
 
 def check(site):
     yield from _servers(site)
+    yield from _workers(site)
     yield from _accelerators(site)
     yield from _addresses(site)
     yield from _server_url(site)
@@ -32,7 +40,8 @@ def check(site):
 def _servers(site):
     expected = f"exactly one host in group {SERVER_GROUP}"
     if not site.servers:
-        yield error("server_missing", f"group {SERVER_GROUP}", "no host", expected, "put the server host there")
+        fix = _group_fix(site, SERVER_GROUP, "put the server host there")
+        yield error("server_missing", f"group {SERVER_GROUP}", "no host", expected, fix)
     elif len(site.servers) > 1:
         yield error(
             "server_several",
@@ -41,6 +50,45 @@ def _servers(site):
             expected,
             "leave one host there; a second server would be a second, separate cluster",
         )
+
+
+def _group_fix(site, name, fix):
+    similar = site.similar_group(name)
+    return f"rename group {similar} to {name}" if similar else fix
+
+
+def _workers(site):
+    similar = not site.workers and site.similar_group(WORKER_GROUP)
+    if similar:
+        yield error(
+            "worker_group_misnamed",
+            f"group {WORKER_GROUP}",
+            f"no host, but a group {similar}",
+            f"the workers in group {WORKER_GROUP}",
+            f"rename group {similar} to {WORKER_GROUP}",
+        )
+    seen = {}
+    for host in site.workers:
+        name = site.text(host, "gpustack_worker_name") or host
+        if name in seen:
+            yield error(
+                "worker_name_duplicate",
+                f"gpustack_worker_name on {host}",
+                f"{name!r}, as {seen[name]}",
+                "a name of its own for each worker",
+                "take gpustack_worker_name out (the inventory name is used then), or correct one of the two",
+            )
+        seen.setdefault(name, host)
+        config = site.of(host, "gpustack_worker_config")
+        taken = [key for key in _SET_BY_ROLE if key in config] if isinstance(config, dict) else []
+        if taken:
+            yield error(
+                "worker_config_reserved",
+                f"gpustack_worker_config on {host}",
+                ", ".join(taken),
+                "keys that no other variable sets",
+                "take them out: " + "; ".join(f"{key} comes from {_SET_BY_ROLE[key]}" for key in taken),
+            )
 
 
 def _accelerators(site):
@@ -153,6 +201,10 @@ def _one_server_url(site, where, value, hosts, expected):
         fix = "write the scheme, the address and, where it is not 80 or 443, the port"
         yield error("server_url_invalid", where, _without_credentials(value), expected, fix)
         return
+    if url.username is not None or url.path.strip("/") or url.query or url.fragment:
+        fix = "write nothing after the address and port; the account is admin with gpustack_admin_password"
+        yield error("server_url_invalid", where, _without_credentials(value), expected, fix)
+        return
     remote = [worker for worker in hosts if worker in set(site.workers) - set(site.servers)]
     if _is_local(host) and remote:
         yield error(
@@ -186,7 +238,8 @@ def _is_local(host):
     if host.lower() in _LOCALHOST:
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
+        return address.is_loopback or address.is_unspecified
     except ValueError:
         return False
 
@@ -200,7 +253,9 @@ def _password(site):
         if not value:
             continue
         letters = re.sub(r"[^a-z]", "", value.lower())
-        if letters in _PLACEHOLDERS or re.search(r"<[^>]*>", value):
+        if site.hosts[host][_PASSWORD] != value:
+            yield _password_finding("weak", "white space before or after the password (a line break, for one)", host)
+        elif letters in _PLACEHOLDERS or re.search(r"<[^>]*>", value):
             yield _password_finding("placeholder", "a placeholder (not shown)", host)
         elif _weaknesses(value):
             yield _password_finding("weak", "a password without " + ", ".join(_weaknesses(value)), host)

@@ -14,6 +14,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import
 
 _LOCK = "gpustack_artefacts_lock"
 _REWRITES = "gpustack_registry_rewrites"
+_HOST = re.compile(r"^(localhost|[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+|[A-Za-z0-9.-]+(?=:)|\[[0-9a-f:]+\](?=:))(:[0-9]+)?$")
 _READ_DIGEST = "docker buildx imagetools inspect <image>, or skopeo inspect docker://<image>"
 _PIN = (
     "pin it: read its digest from the registry the hosts pull from ("
@@ -100,21 +101,33 @@ def _lock_entries(lock):
             )
 
 
+def _same_host(registry):
+    """False for another name of Docker Hub, which no image name keeps."""
+    return _images.parse(f"{registry}/a/b").registry == registry
+
+
+def _is_prefix(prefix):
+    host, slash, path = prefix.partition("/")
+    if not _HOST.match(host) or (slash and not path):
+        return False
+    try:
+        return _images.parse(f"{prefix}/a/b:c").registry in (host, _images.DEFAULT_REGISTRY)
+    except _images.ImageError:
+        return False
+
+
 def _rewrites(rewrites):
     if not isinstance(rewrites, dict):
         return
     for registry, prefix in rewrites.items():
-        if (
-            not isinstance(prefix, str)
-            or "://" in prefix
-            or prefix.endswith("/")
-            or re.search(r"\s", prefix)
-            or not prefix
-        ):
+        if not isinstance(registry, str) or not _HOST.match(registry) or not _same_host(registry):
+            fix = "write docker.io" if "docker.io" in str(registry) else "write the host (and port) as in image names"
+            yield error("rewrite_invalid", f"{_REWRITES}.{registry}", "no registry host", "<host>[:port]", fix)
+        if not isinstance(prefix, str) or not _is_prefix(prefix):
             yield error(
                 "rewrite_invalid",
                 f"{_REWRITES}.{registry}",
                 repr(prefix),
                 "<host>[:port][/path], as it stands in image names",
-                "write it without scheme, spaces and final slash",
+                "begin with the registry's host (with a dot or a port); no scheme, capitals, spaces or final slash",
             )

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _arguments, _plan, _profiles
@@ -14,6 +15,13 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import
 
 # GPUStack's rule for the names of routes; it is stricter than the one for deployments.
 _ROUTE_NAME = re.compile(r"^[A-Za-z](?:[A-Za-z0-9_\-.:]*[A-Za-z0-9])?$")
+_FLAG = re.compile(r"^(--)?[A-Za-z][A-Za-z0-9_.-]*$")
+_VARIABLE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
+# The parent of a model directory is mounted read-only at the same place in the containers, and hides what is there.
+_SYSTEM_DIRECTORIES = (
+    *("/", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/root", "/run", "/sbin", "/sys", "/tmp"),
+    *("/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/sbin", "/var", "/var/lib", "/var/lib/gpustack", "/var/run"),
+)
 _WINDOWS_MOUNT = re.compile(r"^/mnt/[a-z](/|$)")
 
 
@@ -144,6 +152,17 @@ def _path(path, where):
     if not path.startswith("/"):
         fix = "write the full path on the worker, starting with /"
         yield error("model_path_relative", where, repr(path), expected, fix)
+    elif posixpath.normpath(path) != path or ":" in path:
+        fix = f"write {posixpath.normpath(path)}" if ":" not in path else "rename the directory: Docker splits at :"
+        yield error("model_path_form", where, repr(path), "a path without //, . , .., : and final slash", fix)
+    elif posixpath.dirname(path) in _SYSTEM_DIRECTORIES:
+        yield error(
+            "model_path_system",
+            where,
+            f"{path!r}, directly below {posixpath.dirname(path)}",
+            "a model directory whose parent holds nothing a container needs: it is mounted over the container's",
+            "move it, for example to /srv/models/" + (posixpath.basename(path) or "<model>"),
+        )
     if re.search(r"\s", path):
         fix = "rename the directory: the path goes through several command lines"
         yield error("model_path_spaces", where, repr(path), expected, fix)
@@ -158,6 +177,14 @@ def _args(entry, where):
         seen["max-model-len"] = "max_model_len"
     for flag, value in entry["args"].items():
         name = _arguments.identity(flag)
+        if not _FLAG.match(str(flag)):
+            yield error(
+                "argument_name_invalid",
+                f"{where}.{flag}",
+                f"the name {flag!r}",
+                "the flag alone: letters, digits and - _ .",
+                "write flag: value, for example max-num-seqs: 32",
+            )
         if name in seen:
             yield error(
                 "argument_twice",
@@ -193,6 +220,14 @@ def _splits(value):
 
 def _env(env, where):
     for variable, value in env.items():
+        if not _VARIABLE.match(str(variable)):
+            yield error(
+                "env_name_invalid",
+                f"{where}.{variable}",
+                f"the name {variable!r}",
+                "letters, digits and _, no digit first",
+                "write NAME: value, for example HF_HUB_OFFLINE: 1",
+            )
         if variable == _plan.READY_TIMEOUT_MISNAMED:
             yield error(
                 "env_ready_timeout",
@@ -218,7 +253,11 @@ def _weights(model, where):
     if not isinstance(weights, dict):
         return
     where = f"{where}.route.weights"
-    served = [entry.get("accelerator") for unused, entry in deployments(model)]
+    served = [entry["accelerator"] for unused, entry in deployments(model) if isinstance(entry.get("accelerator"), str)]
+    if not served:
+        # Deployments that are not there have their own finding.
+        return
+    sound = True
     for accelerator, weight in weights.items():
         if accelerator not in served:
             yield error(
@@ -236,7 +275,9 @@ def _weights(model, where):
                 "a whole number, 0 or more",
                 "write such a number",
             )
-            return
+            sound = False
+    if not sound:
+        return
     used = [weights.get(accelerator, 1) for accelerator in served]
     if used and not any(used):
         yield error(

@@ -12,6 +12,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import (
     FACTS,
     PREFIX,
+    WORKER_GROUP,
     is_ours,
     known_variables,
     listed,
@@ -35,6 +36,8 @@ def _unreadable(site):
     groups = {}
     for host, values in site.unreadable.items():
         for name, reason in values.items():
+            if known_variables()[name].get("used_by") == WORKER_GROUP and host not in site.workers:
+                continue
             groups.setdefault((name, reason), []).append(host)
     for (name, reason), hosts in groups.items():
         if "hostvars" in reason:
@@ -73,7 +76,9 @@ def _unknown_name(name, where):
 
 def _nearest_name(name):
     if name.startswith(PREFIX):
-        return nearest(name, [*known_variables(), *(option for each in role_prefixes().values() for option in each)])
+        known = [*known_variables(), *(option for each in role_prefixes().values() for option in each)]
+        close = nearest(name[len(PREFIX) :], [each[len(PREFIX) :] for each in known if each.startswith(PREFIX)])
+        return close and PREFIX + close
     # Without the prefix: it alone would make any two names of a role look alike.
     prefix = _role_prefix(name)
     close = nearest(name[len(prefix) :], [option[len(prefix) :] for option in role_prefixes()[prefix]])
@@ -90,6 +95,8 @@ _NESTED_IDS = {
     "missing": "key_missing",
     "choice": "key_value",
     "minimum": "key_value",
+    "maximum": "key_value",
+    "pattern": "key_value",
     "boolean_as_string": "boolean_as_string",
 }
 
@@ -97,7 +104,9 @@ _NESTED_IDS = {
 def _shape(name, spec, value, hosts):
     for problem in _schema.problems(value, spec):
         nested = bool(problem.path)
-        kind = _NESTED_IDS[problem.kind] if nested or problem.kind == "boolean_as_string" else "variable_type"
+        kind = _NESTED_IDS[problem.kind]
+        if not nested:
+            kind = {"key_type": "variable_type", "key_value": "variable_value"}.get(kind, kind)
         where = _path(name, problem.path, value) + f" on {listed(hosts)}"
         yield error(kind, where, problem.found, problem.expected, problem.fix)
 

@@ -14,6 +14,9 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
 DEFAULT_REGISTRY = "docker.io"
 DIGEST = re.compile(r"^sha256:[0-9a-f]{64}$")
 _DOCKER_HUB_ALIASES = ("index.docker.io", "registry-1.docker.io")
+_COMPONENT = r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*"
+_REPOSITORY = re.compile(rf"^{_COMPONENT}(?:/{_COMPONENT})*$")
+_TAG = re.compile(r"^\w[\w.-]{0,127}$", re.ASCII)
 _MOVING_TAG = re.compile(r"^(latest|main|nightly(-.*)?)$")
 _RUNTIME_REPOSITORY = "gpustack/runtime"
 
@@ -56,6 +59,10 @@ def parse(name):
         raise ImageError(f"image name {name!r} has no repository; write <registry>/<repository>:<tag>")
     if registry == DEFAULT_REGISTRY and "/" not in repository:
         repository = f"library/{repository}"
+    if not _REPOSITORY.match(repository) or (tag and not _TAG.match(tag)):
+        raise ImageError(f"image name {name!r}: repositories are lower-case, tags of letters, digits and _ . -")
+    if "@" in name and not DIGEST.match(digest):
+        raise ImageError(f"image name {name!r}: a digest is sha256: and 64 hexadecimal digits")
     return Image(registry, repository, tag or "latest", digest)
 
 
@@ -94,8 +101,16 @@ def artefact(key, version=None):
 
 def missing(references, present):
     """The references that none of the names a container engine lists stands for, in order, each once."""
-    there = {_identity(name) for name in present if "<none>" not in name}
+    there = {_identity(name) for name in present if _is_name(name)}
     return [name for name in dict.fromkeys(references) if _identity(name) not in there]
+
+
+def _is_name(name):
+    """False for what an engine lists and nobody can ask for, such as <none>:<none>."""
+    try:
+        return bool(parse(name))
+    except ImageError:
+        return False
 
 
 def _identity(name):

@@ -69,10 +69,11 @@ def pci_profiles():
     return sorted(known, key=lambda card: card["pci_id"])
 
 
-def nearest(name, known):
-    """The known name most like this one, or an empty string."""
-    close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
-    return close[0] if close else ""
+def nearest(name, known, cutoff=0.6):
+    """The known name most like this one, upper or lower case, or an empty string."""
+    by_lower = {str(each).lower(): each for each in known}
+    close = difflib.get_close_matches(str(name).lower(), list(by_lower), n=1, cutoff=cutoff)
+    return by_lower[close[0]] if close else ""
 
 
 def _load(directory, name, what):

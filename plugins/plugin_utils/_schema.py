@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import nearest
 
@@ -23,7 +24,7 @@ _BOOLEAN_WORDS = ("true", "false", "yes", "no", "on", "off")
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    kind: str  # type, boolean_as_string, choice, minimum, unknown, missing
+    kind: str  # type, boolean_as_string, choice, minimum, maximum, pattern, unknown, missing
     path: str
     found: str
     expected: str
@@ -52,6 +53,11 @@ def problems(value, spec, path=""):
     if "minimum" in spec and value < spec["minimum"]:
         expected = f"{spec['minimum']} or more"
         yield Problem("minimum", path, describe(value), expected, f"write {expected}")
+    if "maximum" in spec and value > spec["maximum"]:
+        expected = f"{spec['maximum']} or less"
+        yield Problem("maximum", path, describe(value), expected, f"write {expected}")
+    if "pattern" in spec and isinstance(value, str) and not re.search(spec["pattern"], value):
+        yield Problem("pattern", path, describe(value, spec.get("secret")), spec["form"], f"write {spec['form']}")
     if kind == "dict" and "options" in spec:
         yield from _dict_problems(value, spec["options"], path)
     if kind == "list":
@@ -68,7 +74,8 @@ def _dict_problems(value, options, path):
             fix = f"did you mean {close}?" if close else f"take it out; known keys: {', '.join(sorted(options))}"
             yield Problem("unknown", _join(path, key), f"unknown key {key!r}", "a known key", fix)
     for key, spec in options.items():
-        if value.get(key) is None:
+        # A list that has to be there has to hold something.
+        if value.get(key) is None or (spec.get("required") and value[key] == []):
             if spec.get("required"):
                 fix = f"add {key}: {spec['description']}"
                 yield Problem("missing", _join(path, key), "nothing", _expected(spec), fix)
@@ -85,7 +92,8 @@ def _type_problem(value, spec, path):
     if spec["type"] == "str" and isinstance(value, (int, float)):
         return Problem("type", path, found, expected, "put the value in quotes")
     if spec["type"] == "int" and isinstance(value, str) and value.strip().isdigit():
-        return Problem("type", path, found, expected, "write the number without quotes, or add `| int` to the template")
+        fix = "write the number without quotes, or add `| int` to the template; on the command line give JSON: "
+        return Problem("type", path, found, expected, fix + f"-e '{{\"name\": {value.strip()}}}'")
     return Problem("type", path, found, expected, f"write {expected}")
 
 

@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 import functools
-import json
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import nearest
 
 PREFIX = "gpustack_"
 SERVER_GROUP = "gpustack_server"
@@ -41,13 +41,22 @@ def listed(hosts, limit=4):
     return f"{text} and {len(hosts) - limit} more" if len(hosts) > limit else text
 
 
+def _fingerprint(value):
+    """Text that is the same for equal values, whatever the order and the types of their keys."""
+    if isinstance(value, dict):
+        return f"{{{','.join(sorted(f'{key!r}:{_fingerprint(item)}' for key, item in value.items()))}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{','.join(_fingerprint(item) for item in value)}]"
+    return repr(value)
+
+
 class Site:
     """`inventory` is {groups: {name: [host]}, hosts: {host: {name: value}}, unreadable: {host: {name: reason}}}."""
 
     def __init__(self, inventory):
         self.hosts = inventory["hosts"]
         self.unreadable = inventory.get("unreadable") or {}
-        groups = inventory.get("groups") or {}
+        groups = self._groups = inventory.get("groups") or {}
         self.servers = [host for host in groups.get(SERVER_GROUP, []) if host in self.hosts]
         self.workers = [host for host in groups.get(WORKER_GROUP, []) if host in self.hosts]
         self._variants = {}
@@ -90,9 +99,13 @@ class Site:
             # Hosts share one object for a group's value; comparing it once keeps 500 hosts cheap.
             key = keys.get(id(value))
             if key is None:
-                key = keys[id(value)] = json.dumps(value, sort_keys=True, default=str)
+                key = keys[id(value)] = _fingerprint(value)
             groups.setdefault(key, (value, []))[1].append(host)
         return list(groups.values())
+
+    def similar_group(self, name):
+        """A group with hosts whose name is close to this one's, or an empty string."""
+        return nearest(name, [group for group in self._groups if group not in SITE_GROUPS and self._groups[group]], 0.9)
 
     def accelerator_hosts(self):
         """Accelerator to the number of worker hosts that declare it; None while a declaration cannot be read."""

@@ -164,7 +164,7 @@ def test_no_name_is_both_an_inventory_variable_and_an_option_of_a_role():
 
 def test_roles_fall_back_to_the_defaults_the_documentation_tells():
     known = _data.load("variables.yml")
-    pattern = re.compile(r"\{\{ (gpustack_\w+) \| default\(([^()]*)\) \}\}")
+    pattern = re.compile(r"\{\{ (gpustack_\w+) \| default\(([^()]*), true\) \}\}")
     told = {}
     for path in (REPOSITORY / "roles").glob("*/defaults/main.yml"):
         for name, literal in pattern.findall(path.read_text(encoding="utf-8")):

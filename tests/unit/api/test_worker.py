@@ -166,6 +166,14 @@ def test_ready_worker_whose_api_is_silent(server, run):
     assert f"The API of worker h20-01 at http://127.0.0.1:{port}/healthz does not answer" in result["msg"]
 
 
+def test_an_ipv6_address_stands_in_brackets(server, run):
+    call = at(closed_port())
+    call["answer"]["items"][0].update(ip="::1", advertise_address=None)
+    server.play(call)
+    result = run("worker", name="h20-01", state="ready", reachable=True)
+    assert "at http://[::1]:" in result["msg"]
+
+
 def test_worker_in_tunnel_mode_is_not_asked(server, run):
     server.play(at(closed_port(), proxy_mode="tunnel"))
     assert run("worker", name="h20-01", state="ready", reachable=True)["worker"]["name"] == "h20-01"

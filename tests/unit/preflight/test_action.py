@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import pathlib
 import subprocess
 import sys
@@ -58,10 +59,10 @@ def inventory(**variables):
     }
 
 
-def play(directory, content, *arguments):
+def play(directory, content, *arguments, playbook="play.yml"):
     (directory / "hosts.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
     (directory / "play.yml").write_text(yaml.safe_dump(PLAY), encoding="utf-8")
-    command = [sys.executable, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml", *arguments]
+    command = [sys.executable, "-m", "ansible", "playbook", "-i", "hosts.yml", playbook, *arguments]
     environment = dict(
         os.environ,
         ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"),
@@ -95,6 +96,22 @@ def test_every_problem_is_listed_whatever_the_limit(tmp_path):
     assert "'not_there' is undefined" in output
     assert "Traceback" not in output
     assert "hunter2" not in output
+
+
+def test_an_undefined_secret_is_named(tmp_path):
+    content = inventory(gpustack_admin_password="{{ 'hunter2hunter2' ~ vault_password_of_admin }}")
+    content["all"]["vars"]["gpustack_models"] = [{"name": "{{ 'hunter2' | to_datetime }}"}]
+    output = play(tmp_path, content).stdout
+    assert "gpustack_models on" in output
+    assert "'vault_password_of_admin' is undefined" in output
+    assert "hunter2" not in output
+
+
+def test_a_site_without_hosts_fails(tmp_path):
+    shutil.copy(REPOSITORY / "playbooks" / "site.yml", tmp_path / "site.yml")
+    done = play(tmp_path, {}, playbook="site.yml")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "ERROR server_missing" in done.stdout + done.stderr
 
 
 def test_a_warning_is_shown_and_passes(tmp_path):

@@ -137,13 +137,19 @@ KINDS = [
     ("worker_address_not_ip", on("h20", "gpustack_worker_address", "h20.example.org")),
     ("worker_address_public", on("h20", "gpustack_worker_address", "8.8.8.8")),
     ("worker_address_duplicate", on("h20", "gpustack_worker_address", "10.0.0.31")),
+    ("worker_group_misnamed", lambda i: i["groups"].update(gpustack_worker=[], gpustack_workers=["h20"])),
+    ("worker_name_duplicate", on("h20", "gpustack_worker_name", "npu")),
+    ("worker_config_reserved", on("h20", "gpustack_worker_config", {"token": "x"})),
     ("worker_address_unreachable", on("h20", "gpustack_worker_address", "127.0.0.1")),
     ("server_url_missing", nowhere("gpustack_server_url")),
     ("server_url_missing", without("npu", "gpustack_server_url")),
     ("server_url_invalid", everywhere("gpustack_server_url", "10.0.0.10")),
     ("server_url_invalid", everywhere("gpustack_server_url", "ftp://10.0.0.10")),
     ("server_url_invalid", everywhere("gpustack_server_url", "http://10.0.0.10:99999")),
+    ("server_url_invalid", everywhere("gpustack_server_url", "http://10.0.0.10/v1")),
+    ("server_url_invalid", everywhere("gpustack_server_url", "http://admin:x@10.0.0.10")),
     ("server_url_localhost", everywhere("gpustack_server_url", "http://localhost")),
+    ("server_url_localhost", everywhere("gpustack_server_url", "http://0.0.0.0")),
     ("server_url_localhost", everywhere("gpustack_server_url", "http://127.0.0.1")),
     ("server_url_port", everywhere("gpustack_server_port", 8080)),
     # the password
@@ -155,12 +161,29 @@ KINDS = [
     ],
     *[
         ("admin_password_weak", everywhere("gpustack_admin_password", value))
-        for value in ("Sh0rt.one", "n0.upper.case", "N0.LOWER.CASE", "No.digit.here", "N0symbolatall")
+        for value in ("Sh0rt.one", "n0.upper.case", "N0.LOWER.CASE", "No.digit.here", "N0symbolatall", PASSWORD + "\n")
     ],
     # names and types
     ("variable_unknown", everywhere("gpustack_server_ur", "x")),
     ("variable_type", everywhere("gpustack_server_port", "80")),
     ("variable_type", everywhere("gpustack_models", {})),
+    *[
+        ("variable_value", everywhere(name, value))
+        for name, value in (
+            ("gpustack_version", "v2.3.0"),
+            ("gpustack_server_port", 0),
+            ("gpustack_server_port", 65536),
+            ("gpustack_wait_timeout", 0),
+            ("gpustack_cluster_name", " "),
+            ("gpustack_data_dir", "data"),
+            ("gpustack_data_dir", "/data/"),
+            ("gpustack_worker_name", "a b"),
+        )
+    ],
+    ("key_value", everywhere("gpustack_insecure_registries", ["http://10.0.0.5:5000"])),
+    ("key_value", everywhere("gpustack_insecure_registries", ["10.0.0.5:5000/docker.io"])),
+    ("key_value", deployment(engine_version="v0.25.0")),
+    ("key_missing", model(deployments=[])),
     ("boolean_as_string", everywhere("gpustack_allow_public_addresses", "yes")),
     ("boolean_as_string", model(dspark="true")),
     ("value_unreadable", unreadable("'x' is undefined")),
@@ -187,6 +210,10 @@ KINDS = [
     ("model_path_relative", deployment(draft_path="draft")),
     ("model_path_spaces", deployment(path="/srv/my models")),
     ("model_path_windows", deployment(path="/mnt/c/models")),
+    *[("model_path_form", deployment(path=path)) for path in ("/srv/m/a/", "/srv//a", "/srv/../a/b", "/srv/a:b")],
+    *[("model_path_system", deployment(path=path)) for path in ("/", "/a", "/tmp/a", "/usr/local/a")],
+    *[("argument_name_invalid", deployment(args={flag: 1})) for flag in ("", "--", "max len", "seed=1", 3)],
+    *[("env_name_invalid", deployment(env={name: "1"})) for name in ("", "A B", "A=B", 3)],
     ("sampling_unsupported", model(dspark_options={"sampling": "probabilistic"})),
     ("argument_reserved", deployment(args={"--api_key": "x"})),
     ("argument_twice", deployment(max_model_len=1, args={"max-model-len": 2})),
@@ -205,10 +232,25 @@ KINDS = [
     ("image_unlocked", unlock("docker.io/gpustack/gpustack:v2.3.0")),
     ("image_unlocked", deployment(engine_version="0.33.0")),
     ("image_invalid", deployment(image="http://docker.io/a")),
+    ("image_invalid", deployment(image="registry.example.org/A/b:1")),
+    ("image_invalid", deployment(image="a/b@sha256:zz")),
     ("lock_digest_invalid", lock("docker.io/a/b:1", "sha256:abc")),
     ("lock_digest_invalid", lock("docker.io/a/b:1", "sha256:" + "0" * 64)),
     ("lock_name_invalid", lock("a/b:1", DIGEST)),
-    ("rewrite_invalid", everywhere("gpustack_registry_rewrites", {"docker.io": "http://r:5000"})),
+    *[
+        ("rewrite_invalid", everywhere("gpustack_registry_rewrites", rewrites))
+        for rewrites in (
+            {"docker.io": "http://r:5000"},
+            {"docker.io": "r:5000/"},
+            {"docker.io": "mirror/docker.io"},
+            {"docker.io": "r:5000/Docker.io"},
+            {"https://docker.io": "r:5000"},
+            {"docker.io/vllm": "r:5000"},
+            {"registry-1.docker.io": "r:5000"},
+            {"quay": "r:5000"},
+            {1: "r:5000"},
+        )
+    ],
 ]
 WARNINGS = {"server_url_port", "image_unlocked", "gpustack_version_unsupported"}
 
@@ -243,6 +285,13 @@ def test_kind(kind, break_it):
         deployment(image=f"vllm/vllm-openai@{DIGEST}"),
         deployment(args={"max-num-seqs": None, "limit-mm-per-prompt": {"image": 1}}),
         deployment(max_model_len="auto"),
+        everywhere("gpustack_insecure_registries", ["10.0.0.5:5000", "registry", "10.0.0.0/8"]),
+        *[
+            everywhere("gpustack_registry_rewrites", {registry: "r:5000/a_b/c"})
+            for registry in ("quay.io", "localhost:5000", "r:5000", "[fd00::1]:5000")
+        ],
+        lambda inventory: inventory.update(unreadable={"server": {"gpustack_worker_address": "'x' is undefined"}}),
+        lambda inventory: inventory["groups"].update(gpustack_workers_h20=["h20"]),
         model(dspark=False, dspark_options={"sampling": "probabilistic"}),
         model(route=None),
     ],
@@ -266,7 +315,7 @@ def test_one_host_for_everything_may_use_localhost():
 def test_a_site_without_workers_needs_no_runtime_images():
     inventory = sound()
     inventory["groups"]["gpustack_worker"] = []
-    model(deployments=[], route=None)(inventory)
+    everywhere("gpustack_models", [])(inventory)
     everywhere("gpustack_artefacts_lock", {"docker.io/gpustack/gpustack:v2.3.0": DIGEST})(inventory)
     assert check(inventory) == []
 
@@ -377,6 +426,34 @@ def test_any_type_of_any_variable_is_judged_without_a_traceback(junk):
     for name in list(inventory["hosts"]["h20"]):
         everywhere(name, junk)(inventory)
     assert check(inventory)
+
+
+JUNK = [None, 1, -1.5, "", "x y", True, [], [1], {}, {1: 1, "a": [2]}, [{1: 1, "a": 2}]]
+
+
+def places(value, path=()):
+    yield path
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(item, (*path, key))
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=repr)
+def test_junk_anywhere_is_judged_without_a_traceback(junk):
+    names = [name for name in sound()["hosts"]["h20"] if name.startswith("gpustack_")]
+    for path in [path for path in places({name: sound()["hosts"]["h20"][name] for name in names}) if path]:
+        inventory = sound()
+        for values in inventory["hosts"].values():
+            inner = values
+            for key in path[:-1]:
+                inner = inner[key]
+            inner[path[-1]] = copy.deepcopy(junk)
+        check(inventory)
+
+
+def test_every_wrong_weight_is_listed():
+    inventory = sound()
+    both_weights(1.5, -1)(inventory)
+    assert [finding.id for finding in check(inventory)] == ["key_value", "key_value"]
 
 
 def test_500_hosts_and_20_models_stay_within_the_budget():
