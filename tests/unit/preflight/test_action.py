@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import pathlib
+import shutil
 import subprocess
 import sys
 
