@@ -25,7 +25,8 @@ def networks():
     engine = Engine("localhost")
     try:
         engine.request("GET", "/networks")
-        return json.load(engine.getresponse())
+        answer = json.load(engine.getresponse())
+        return answer if isinstance(answer, list) else []
     except (OSError, ValueError):
         return []
     finally:
