@@ -40,7 +40,7 @@ SUITES = {
     "limit": [[*PYTEST, f"{E2E}/test_limit.py"]],
     "molecule_default": [["molecule", "test", "-s", "default", "--destroy=never"]],
     "worker_down": [[*PYTEST, "-s", f"{E2E}/test_worker_down.py"]],
-    "server_502": [[*PYTEST, f"{E2E}/test_server_502.py"]],
+    "server": [[*PYTEST, f"{E2E}/test_server.py"]],
     "second_checkout": [[*PYTEST, f"{E2E}/test_second_checkout.py"]],
 }
 FULL = {"kill_each": [[*PYTEST, f"{E2E}/test_kill_each.py"]]}

@@ -1,6 +1,8 @@
-"""A server that keeps answering 502 is restarted once; its data stays, and a second restart is never tried."""
+"""A server that keeps answering 502 is restarted once, its data stays; a port that is taken is named with its owner."""
 
 from __future__ import annotations
+
+import json
 
 import lab_site
 import pytest
@@ -23,10 +25,9 @@ def gateway(lab):
     lab.sh(SERVER, "pkill -f gateway.py; rm -f /tmp/gateway.py /tmp/gateway.log", check=False)
 
 
-def converge(start_timeout, log):
-    return lab_site.playbook(
-        str(PLAYBOOK), "-i", str(lab_site.INVENTORY), "-e", f'{{"start_timeout": {start_timeout}}}', log=log
-    )
+def converge(start_timeout, log, **variables):
+    extra = json.dumps({"start_timeout": start_timeout, **variables})
+    return lab_site.playbook(str(PLAYBOOK), "-i", str(lab_site.INVENTORY), "-e", extra, log=log)
 
 
 def test_one_restart_cures_it(gateway, lab, api):
@@ -48,3 +49,14 @@ def test_it_is_restarted_once_only(gateway, lab):
     assert "502" in run.tail(15)
     assert run.output.count("TASK [inferops.gpustack.gpustack_server : Restart the server once]") == 1
     assert lab.sh(SERVER, STATE) == started
+
+
+def test_a_taken_port_is_refused_with_its_owner(gateway, lab):
+    gateway(patience=-1)
+    before = lab.sh(SERVER, STATE)
+    run = converge(10, "port_taken.log", gpustack_server_http_port=8099)
+    message = " ".join(run.output.split())
+    assert run.code != 0
+    assert "Port 8099 of gs-01 is taken by python3 (pid " in message
+    assert "set gpustack_server_port to a free port" in message
+    assert lab.sh(SERVER, STATE) == before
