@@ -36,11 +36,10 @@ SUITES = {
     "lab": [[*PLAYBOOK, "lab/reset.yml"], [*PLAYBOOK, "lab/create.yml"]],
     "first_run": [[*PYTEST, "-s", f"{E2E}/test_first_run.py"]],
     "proofs": [[*PYTEST, "-s", f"{E2E}/test_proofs.py"]],
-    "molecule_cluster": [["molecule", "test", "-s", "cluster", "--destroy=never"]],
     "limit": [[*PYTEST, f"{E2E}/test_limit.py"]],
-    "molecule_default": [["molecule", "test", "-s", "default", "--destroy=never"]],
-    "worker_down": [[*PYTEST, "-s", f"{E2E}/test_worker_down.py"]],
+    "molecule": [["molecule", "test", "-s", "default", "-s", "cluster", "--shared-state", "--destroy=never"]],
     "server": [[*PYTEST, f"{E2E}/test_server.py"]],
+    "worker_down": [[*PYTEST, "-s", f"{E2E}/test_worker_down.py"]],
     "second_checkout": [[*PYTEST, f"{E2E}/test_second_checkout.py"]],
 }
 FULL = {"kill_each": [[*PYTEST, f"{E2E}/test_kill_each.py"]]}
