@@ -13,14 +13,21 @@ HINT = (
     "A pending instance has no worker that fits: check labels, accelerators, and that local_path exists there."
 )
 
+#: GPUStack starts a failed instance again when the deployment has `restart_on_error`. A failure may be an old one, of a
+#: host that was restarted for example; after so many restarts under our eyes it is the deployment's own.
+RESTARTS = 2
+
 
 def wait_for_running(client, names, timeout):
-    """Wait until each named deployment has a running instance. An instance in error ends the wait at once."""
+    """Wait until each named deployment has a running instance. One that keeps failing ends the wait."""
+    first_counts = {}
 
     def read():
         models = {one["name"]: one for one in client.list_all("/v2/models") if one["name"] in names}
         instances = client.list_all("/v2/model-instances")
-        return [situation(name, models.get(name), instances) for name in names]
+        for one in instances:
+            first_counts.setdefault(one["id"], one.get("restart_count") or 0)
+        return [situation(name, models.get(name), instances, first_counts) for name in names]
 
     def judge(situations):
         failed = [one for one in situations if one["problem"]]
@@ -32,7 +39,7 @@ def wait_for_running(client, names, timeout):
     return wait_for("Waiting for a running instance of each deployment", read, judge, timeout, hint=HINT)
 
 
-def situation(name, model, instances):
+def situation(name, model, instances, first_counts):
     """`problem`: waiting cannot help. `waits_for`: it can. Neither: there is a running instance."""
     found = {"name": name, "instances": [], "problem": None, "waits_for": None}
     if model is None:
@@ -43,12 +50,17 @@ def situation(name, model, instances):
     if any(one["state"] == "running" for one in mine):
         return found
     broken = [one for one in mine if one["state"] == "error"]
-    if broken:
+    if broken and not all(_starts_again(model, one, first_counts) for one in broken):
         return dict(found, problem=" ".join(f"{_told(one)}." for one in broken))
     if not model.get("replicas"):
         return dict(found, problem=f"Deployment {name} is stopped (replicas is 0).")
     states = ", ".join(_told(one) for one in mine)
     return dict(found, waits_for=f"deployment {name}: {states or 'no instance yet'}")
+
+
+def _starts_again(model, instance, first_counts):
+    restarts = (instance.get("restart_count") or 0) - first_counts[instance["id"]]
+    return bool(model.get("restart_on_error")) and restarts < RESTARTS
 
 
 def _told(instance):

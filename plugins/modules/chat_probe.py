@@ -34,7 +34,8 @@ options:
   deployments:
     description:
       - Names of deployments to wait for first. Each needs one running instance.
-      - An instance in the state C(error), a stopped and a missing deployment fail at once.
+      - A stopped and a missing deployment fail at once, and so does an instance in the state C(error) that GPUStack
+        does not start again or has started again twice in the meantime.
     type: list
     elements: str
     default: []

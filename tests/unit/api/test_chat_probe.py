@@ -192,13 +192,43 @@ def test_waits_for_a_running_instance(server, run, engine):
     assert len([1 for _, path, *_ in server.requests if path.startswith("/v2/model-instances")]) == 3
 
 
+def models_that(restart):
+    answer = copy.deepcopy(BROKEN_MODELS["answer"])
+    for model in answer["items"]:
+        model["restart_on_error"] = restart
+    return answer
+
+
+def broken_after(restarts):
+    answer = copy.deepcopy(BROKEN["answer"])
+    for instance in answer["items"]:
+        instance["restart_count"] = restarts
+    return answer
+
+
 def test_instance_in_error_ends_the_wait(server, run):
-    server.on("GET", "/v2/models", BROKEN_MODELS["answer"])
+    server.on("GET", "/v2/models", models_that(restart=False))
     server.on("GET", "/v2/model-instances", BROKEN["answer"])
     result = run("chat_probe", models=["qwen"], deployments=["qwen-h20"], wait_timeout=600)
     assert "on h20-01 is error: exited with code 1." in result["msg"]
     assert result["failure"]["reason"] == "TerminalState"
     assert server.sent() == []
+
+
+def test_instance_that_gpustack_starts_again_is_waited_for(server, run, engine):
+    server.on("GET", "/v2/models", models_that(restart=True))
+    for answer in (broken_after(5), broken_after(6), RUNNING["answer"]):
+        server.on("GET", "/v2/model-instances", answer)
+    assert run("chat_probe", models=["qwen"], deployments=["qwen-h20"], wait_timeout=600)["results"][0]["ok"] is True
+
+
+def test_instance_that_keeps_failing_ends_the_wait(server, run):
+    server.on("GET", "/v2/models", models_that(restart=True))
+    for restarts in (5, 6, 7):
+        server.on("GET", "/v2/model-instances", broken_after(restarts))
+    result = run("chat_probe", models=["qwen"], deployments=["qwen-h20"], wait_timeout=600)
+    assert result["failure"]["reason"] == "TerminalState"
+    assert len([1 for _, path, *_ in server.requests if path.startswith("/v2/model-instances")]) == 3
 
 
 def test_running_instance_is_enough_beside_a_broken_one(server, run, engine):
