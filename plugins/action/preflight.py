@@ -4,11 +4,15 @@
 
 from __future__ import annotations
 
+import platform
 import re
 
+from ansible import context
 from ansible.plugins.action import ActionBase
+from ansible.release import __version__ as ansible_core
 from ansible.template import Templar
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _findings, _preflight
+from ansible.utils.vars import load_extra_vars
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _findings, _preflight, _sources
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._data import plain
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import (
     FACTS,
@@ -35,14 +39,20 @@ class ActionModule(ActionBase):
         result = super().run(tmp, task_vars)
         inventory = self._inventory(task_vars or {})
         findings = _preflight.check(inventory)
-        hosts = len(inventory["hosts"])
+        hosts = _findings.counted(len(inventory["hosts"]), "host")
+        summary = f"{hosts} checked, {_findings.summary(findings)}"
         result["changed"] = False
         result["failed"] = _findings.has_errors(findings)
-        result["findings"] = [finding.as_dict() for finding in findings]
-        result["msg"] = f"{hosts} hosts checked\n\n{_findings.table(findings)}"
-        if not result["failed"]:
-            # A passing task prints nothing by itself.
-            result["warnings"] = [_findings.line(finding) for finding in findings]
+        result["report"] = _findings.table(findings)
+        if result["failed"]:
+            result["msg"] = f"{summary}. No host was touched."
+        else:
+            result["msg"] = summary
+            # A passing task prints nothing by itself. Notes, accepted findings among them, are in the report.
+            result["warnings"] = [_findings.line(each) for each in findings if each.severity == "warning"]
+        if not result["failed"] or self._display.verbosity:
+            # Ansible prints the whole result of a failed task; the report has said it all.
+            result["findings"] = [finding.as_dict() for finding in findings]
         return result
 
     def _inventory(self, task_vars):
@@ -53,7 +63,17 @@ class ActionModule(ActionBase):
         # resolved once, as the server sees it.
         for host in dict.fromkeys(host for group in SITE_GROUPS for host in groups.get(group, [])):
             hosts[host], unreadable[host] = reader.read(task_vars["hostvars"].raw_get(host))
-        return {"groups": groups, "hosts": hosts, "unreadable": unreadable}
+        ours = [group for group, members in groups.items() if not hosts.keys().isdisjoint(members)]
+        command_line = context.CLIARGS.get("extra_vars") or ()
+        return {
+            "groups": groups,
+            "hosts": hosts,
+            "unreadable": unreadable,
+            # Those of an @file are in the sources.
+            "extra_vars": [name for name in load_extra_vars(self._loader) if _is_in(name, command_line)],
+            "sources": _sources.read(self._loader, task_vars, ours, hosts, command_line),
+            "controller": {"ansible_core": ansible_core, "python": platform.python_version()},
+        }
 
 
 class _Reader:
@@ -102,6 +122,10 @@ class _Reader:
             return plain(self._templar.template(raw)), None
         except Exception as error:  # Whatever a template raises is a finding.
             return None, _reason(name, error)
+
+
+def _is_in(name, command_line):
+    return any(name in option for option in command_line if not option.startswith("@"))
 
 
 def _is_constant(value):

@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 name: accelerator_hosts
 short_description: Count worker hosts by accelerator
 version_added: 0.1.0
-author: Contributors to inferops.gpustack
+author: InferOps contributors (@inferops)
 description: Counts the accelerators of worker hosts, as the filter P(inferops.gpustack.launch_plan#filter) wants them.
 positional: _input
 options:

@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 name: accelerator_profile
 short_description: What is known about one accelerator
 version_added: 0.1.0
-author: Contributors to inferops.gpustack
+author: InferOps contributors (@inferops)
 description: Gives the profile a host's C(gpustack_accelerator) names.
 positional: _input
 options:

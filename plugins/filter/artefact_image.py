@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 name: artefact_image
 short_description: The reference of an image this collection knows by name
 version_added: 0.1.0
-author: Contributors to inferops.gpustack
+author: InferOps contributors (@inferops)
 description: Looks an image up in the collection's artefacts and applies registry rewriting and the digest lock.
 positional: _input
 options:

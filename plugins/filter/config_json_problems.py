@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 name: config_json_problems
 short_description: What is wrong with the config.json of model directories
 version_added: 0.1.0
-author: Contributors to inferops.gpustack
+author: InferOps contributors (@inferops)
 description:
   - Judges the results of reading C(config.json) of several model directories with M(ansible.builtin.slurp).
   - A file is good when it is a JSON object with C(model_type). The weights are not looked at.

@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 name: image_reference
 short_description: The one reference a site uses for a container image
 version_added: 0.1.0
-author: Contributors to inferops.gpustack
+author: InferOps contributors (@inferops)
 description:
   - Applies registry rewriting and the digest lock to an image name.
   - A name without a registry host means docker.io, as Docker itself reads it.

@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 name: launch_plan
 short_description: Plan the deployments and routes of an inventory's models
 version_added: 0.1.0
-author: Contributors to inferops.gpustack
+author: InferOps contributors (@inferops)
 description:
   - Turns C(gpustack_models) into the deployments and routes GPUStack is asked for.
   - Reads nothing but its input and the profiles of this collection, so it needs no connection to any host.

@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 name: manifest_entries
 short_description: Entries of one kind for a host's manifest
 version_added: 0.1.0
-author: Contributors to inferops.gpustack
+author: InferOps contributors (@inferops)
 description: Turns names of one kind into the entries the module M(inferops.gpustack.manifest) records.
 positional: _input
 options:

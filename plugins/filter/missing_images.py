@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 name: missing_images
 short_description: The references a container engine does not hold
 version_added: 0.1.0
-author: Contributors to inferops.gpustack
+author: InferOps contributors (@inferops)
 description:
   - Compares image references with the tags and digests a container engine lists.
   - Both sides are read the way Docker reads names, so C(redis:7) and C(docker.io/library/redis:7) are one image.

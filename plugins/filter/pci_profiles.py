@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 name: pci_profiles
 short_description: Every accelerator card this collection knows
 version_added: 0.1.0
-author: Contributors to inferops.gpustack
+author: InferOps contributors (@inferops)
 description:
   - The table the host probe matches a host's PCI devices against.
   - Cards without an accelerator profile are listed too, with V(null) as their profile, so that a host can name them.

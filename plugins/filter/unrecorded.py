@@ -11,7 +11,7 @@ version_added: 0.1.0
 description:
   - Tells what M(inferops.gpustack.manifest) would write, so that a role can skip the task when it would write nothing.
 author:
-  - Contributors to inferops.gpustack
+  - InferOps contributors (@inferops)
 positional: recorded
 options:
   _input:

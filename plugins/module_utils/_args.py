@@ -54,7 +54,7 @@ def run(module, body, when_unreachable):
     except Unreachable as error:
         if not module.check_mode:
             fail(module, error)
-        module.warn(f"{error.message} Check mode goes on as if nothing existed there yet.")
+        module.warn(f"{error.message} This would be done after the server answers, as if nothing existed there yet.")
         result = when_unreachable(module)
     except GpustackError as error:
         fail(module, error)

@@ -25,6 +25,7 @@ OPTIONS = {
     "dest": {"type": "path", "required": True},
     "config": {"type": "dict", "default": {}},
     "newer_than": {"type": "str"},
+    "referenced_files": {"type": "list", "elements": "path", "default": []},
 }
 
 
@@ -65,12 +66,43 @@ def write(dest, content):
         raise GpustackError(f"{dest} cannot be written: {error}.", hint="Run the task as root (become).") from error
 
 
-def newer(dest, timestamp):
-    """Whether the file was written after an ISO 8601 timestamp, such as a container's StartedAt."""
+def check_referenced(paths):
+    """Files the configuration names have to be there; a container would find empty directories in their place."""
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except OSError as error:
+            raise GpustackError(
+                f"{path} cannot be read: {error.strerror}.",
+                reason="Missing",
+                hint="Put the file there, or correct the variable that names it.",
+            ) from error
+        if not stat.S_ISREG(status.st_mode):
+            raise GpustackError(
+                f"{path} is no plain file.", reason="Invalid", hint="Name a file, not the directory that holds it."
+            )
+        if status.st_mode & stat.S_IRWXO and _holds_private_key(path):
+            raise GpustackError(
+                f"{path} holds a private key and has the mode {stat.S_IMODE(status.st_mode):04o}, "
+                "so that every user of the host can use it.",
+                reason="Invalid",
+                hint=f"Run: chmod o= {path}",
+            )
+
+
+def _holds_private_key(path):
+    with open(path, "rb") as handle:
+        return b"PRIVATE KEY-----" in handle.read()
+
+
+def newer(dest, timestamp, referenced=()):
+    """Whether the file or one that it names changed after an ISO 8601 timestamp, such as a container's StartedAt."""
     try:
         written = os.stat(dest).st_mtime
     except FileNotFoundError:
         return True
+    # A renewed certificate may be moved into place with an old time of writing; its inode's change tells.
+    written = max([written, *(os.stat(path).st_ctime for path in referenced)])
     # Docker gives nanoseconds; Python 3.8 reads at most microseconds, and whole seconds are enough here.
     started = datetime.strptime(timestamp[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
     return written > started.timestamp() + 1
@@ -79,6 +111,7 @@ def newer(dest, timestamp):
 def finish(module, before, content, secret_keys=()):
     """Bring the file to `content` and give the module's result; secrets appear in it as stars only."""
     params = module.params
+    check_referenced(params["referenced_files"])
     current, mode, owner = before
     # Only root can give a file to root.
     strange_owner = current is not None and os.geteuid() == 0 and owner != ROOT
@@ -87,7 +120,7 @@ def finish(module, before, content, secret_keys=()):
         write(params["dest"], content)
     result = {"changed": changed, "dest": params["dest"]}
     if params["newer_than"]:
-        result["newer"] = changed or newer(params["dest"], params["newer_than"])
+        result["newer"] = changed or newer(params["dest"], params["newer_than"], params["referenced_files"])
     if changed:
         result["diff"] = difference(params["dest"], current, mode, content, secret_keys)
     return result

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import time
+
+from ansible_collections.inferops.gpustack.plugins.module_utils import _placement
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import TerminalState
 from ansible_collections.inferops.gpustack.plugins.module_utils._wait import wait_for
 
@@ -17,43 +20,83 @@ HINT = (
 #: host that was restarted for example; after so many restarts under our eyes it is the deployment's own.
 RESTARTS = 2
 
+#: A worker that has just registered or is coming back is not ready for a few heartbeats, which come every 30 s.
+LONGEST_PATIENCE = 60
+
 
 def wait_for_running(client, names, timeout):
-    """Wait until each named deployment has a running instance. One that keeps failing ends the wait."""
+    """Wait until each named deployment has a running instance, or has been without a worker for too long.
+
+    An instance that keeps failing ends the wait.
+    """
     first_counts = {}
+    # Shorter than the wait, so that a worker which never comes is not what the wait ends on.
+    patience = Patience(min(LONGEST_PATIENCE, timeout / 2))
 
     def read():
         models = {one["name"]: one for one in client.list_all("/v2/models") if one["name"] in names}
         instances = client.list_all("/v2/model-instances")
+        workers = client.list_all("/v2/workers")
         for one in instances:
             first_counts.setdefault(one["id"], one.get("restart_count") or 0)
-        return [situation(name, models.get(name), instances, first_counts) for name in names]
+        return [situation(name, models.get(name), instances, workers, first_counts) for name in names]
 
     def judge(situations):
         failed = [one for one in situations if one["problem"]]
         if failed:
             raise TerminalState(" ".join(one["problem"] for one in failed), last=situations, hint=HINT)
-        waiting = [one["waits_for"] for one in situations if one["waits_for"]]
+        waiting = [one["waits_for"] for one in situations if not patience.is_over(one) and one["waits_for"]]
         return "; ".join(waiting) or None
 
     return wait_for("Waiting for a running instance of each deployment", read, judge, timeout, hint=HINT)
 
 
-def situation(name, model, instances, first_counts):
-    """`problem`: waiting cannot help. `waits_for`: it can. Neither: there is a running instance."""
-    found = {"name": name, "instances": [], "problem": None, "waits_for": None}
+class Patience:
+    """How long a deployment has been seen without a worker, without a break."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+        self.since = {}
+
+    def is_over(self, one):
+        if not one["unplaced"]:
+            self.since.pop(one["name"], None)
+            return False
+        now = time.monotonic()
+        return now - self.since.setdefault(one["name"], now) >= self.seconds
+
+
+def situation(name, model, instances, workers, first_counts):
+    """`problem`: waiting cannot help. `waits_for`: it can. Neither: there is a running instance.
+
+    `unplaced`: why no worker can take an instance now.
+    """
+    found = {"name": name, "instances": [], "problem": None, "waits_for": None, "unplaced": None}
     if model is None:
         return dict(found, problem=f"There is no deployment {name}.")
     mine = [one for one in instances if one.get("model_id") == model["id"]]
+    fitting = _placement.fitting(model, workers)
+    usable = {worker["id"] for worker in _placement.ready(fitting)}
     keys = ("name", "state", "state_message", "worker_name")
-    found["instances"] = [{key: one.get(key) for key in keys} for one in mine]
+    found.update(
+        id=model["id"],
+        replicas=model.get("replicas") or 0,
+        worker_selector=model.get("worker_selector") or {},
+        ready_workers=len(usable),
+        placed=sum(one["state"] == "running" or one.get("worker_id") in usable for one in mine),
+        instances=[{key: one.get(key) for key in keys} for one in mine],
+    )
     if any(one["state"] == "running" for one in mine):
         return found
-    broken = [one for one in mine if one["state"] == "error"]
-    if broken and not all(_starts_again(model, one, first_counts) for one in broken):
-        return dict(found, problem=" ".join(f"{_told(one)}." for one in broken))
     if not model.get("replicas"):
         return dict(found, problem=f"Deployment {name} is stopped (replicas is 0).")
+    if not usable:
+        why = _placement.why_unplaced(fitting)
+        return dict(found, unplaced=why, waits_for=f"deployment {name}: {why}")
+    lost = {worker["id"] for worker in fitting} - usable
+    broken = [one for one in mine if one["state"] == "error" and one.get("worker_id") not in lost]
+    if broken and not all(_starts_again(model, one, first_counts) for one in broken):
+        return dict(found, problem=" ".join(f"{_told(one)}." for one in broken))
     states = ", ".join(_told(one) for one in mine)
     return dict(found, waits_for=f"deployment {name}: {states or 'no instance yet'}")
 

@@ -14,6 +14,8 @@ description:
   - Waits until deployments have a running instance, then sends chat requests to models and checks the form of the
     answers.
   - Every check of every model is done before the module fails with the list of what failed. Changes nothing.
+  - A deployment that no ready worker fits is not waited for, and nothing that leads only to it is asked. Both are in
+    the result, and no error unless it is true of all deployments.
 author:
   - InferOps contributors (@inferops)
 extends_documentation_fragment:
@@ -34,6 +36,8 @@ options:
   deployments:
     description:
       - Names of deployments to wait for first. Each needs one running instance.
+      - One is given up when no worker of its cluster that has the labels of its C(worker_selector) has been C(ready)
+        for 60 seconds, or for half of O(wait_timeout) when that is less.
       - A stopped and a missing deployment fail at once, and so does an instance in the state C(error) that GPUStack
         does not start again or has started again twice in the meantime.
     type: list
@@ -108,8 +112,31 @@ results:
     json_answer: {description: Parsed JSON of the last JSON check that passed., type: dict}
     latency_s: {description: Seconds the first complete answer took., type: float}
     completion_tokens: {description: Tokens of the first complete answer., type: int}
+not_placed:
+  description: The deployments that no ready worker fits.
+  returned: when models were asked, except in check mode
+  type: list
+  elements: dict
+  contains:
+    deployment: {description: Name of the deployment., type: str}
+    worker_selector: {description: Labels that it wants of a worker., type: dict}
+    found: {description: Why no worker will do., type: str}
+not_asked:
+  description: Those of O(models) that lead to such deployments only.
+  returned: when models were asked, except in check mode
+  type: list
+  elements: str
+findings:
+  description:
+    - What is short but no error, each C({id, severity, where, found, expected, fix, source}).
+    - The id V(deployment_without_worker) goes with RV(not_placed). V(replicas_short) says that a deployment has fewer
+      ready workers than C(replicas), and not all its instances because of that.
+  returned: when models were asked, except in check mode
+  type: list
+  elements: dict
 last:
-  description: The instances of each deployment, with C(problem) and C(waits_for), as they were seen last.
+  description:
+    - The instances of each deployment, with C(problem), C(waits_for) and C(unplaced), as they were seen last.
   returned: when the wait ends without success
   type: list
   elements: dict
@@ -117,7 +144,7 @@ last:
 
 import contextlib
 
-from ansible_collections.inferops.gpustack.plugins.module_utils import _args, _chat, _json_check
+from ansible_collections.inferops.gpustack.plugins.module_utils import _args, _chat, _json_check, _placement
 from ansible_collections.inferops.gpustack.plugins.module_utils._deployments import wait_for_running
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import ApiError, GpustackError
 from ansible_collections.inferops.gpustack.plugins.module_utils._wait import wait_for
@@ -160,11 +187,44 @@ def body(module):
     schema = checked_schema(params["schema"] or _chat.DEFAULT_SCHEMA)
     if module.check_mode:
         return {"changed": False, "results": []}
+    client = _args.connect(module)
+    situations = []
     if params["deployments"]:
-        wait_for_running(_args.connect(module), params["deployments"], params["wait_timeout"])
+        situations = wait_for_running(client, params["deployments"], params["wait_timeout"])
+    served = placement(client, situations, params["models"])
+    results = ask_all(module, schema, [one for one in params["models"] if one not in served["not_asked"]])
+    if not all(one["ok"] for one in results):
+        raise GpustackError(failed(results), reason="Probe", hint="", results=results, **served)
+    return dict(served, changed=False, results=results)
+
+
+def placement(client, situations, models):
+    """What no worker can take and what is therefore not asked."""
+    unplaced = [one for one in situations if one["unplaced"]]
+    targets = client.list_all("/v2/model-route-targets") if unplaced else []
+    dead = _placement.dead_routes(targets, unplaced) | {one["name"] for one in unplaced}
+    findings = [_placement.without_worker(one, targets, dead) for one in unplaced]
+    findings += [short for short in map(_placement.replicas_short, situations) if short]
+    served = {
+        "not_placed": [
+            {"deployment": one["name"], "worker_selector": one["worker_selector"], "found": one["unplaced"]}
+            for one in unplaced
+        ],
+        "not_asked": [name for name in models if name in dead],
+        "findings": findings,
+    }
+    if unplaced and len(unplaced) == len(situations):
+        told = "; ".join(f"{one['name']}: {one['unplaced']}" for one in unplaced)
+        hint = "Look at the workers: 'docker logs gpustack-worker' shows whether they reach the server."
+        raise GpustackError(f"No deployment has a ready worker. {told}.", reason="Unplaced", hint=hint, **served)
+    return served
+
+
+def ask_all(module, schema, models):
+    params = module.params
     client = _args.connect(module, timeout=params["request_timeout"])
     results = []
-    for model in params["models"]:
+    for model in models:
         if params["wait_timeout"]:
             let_route_settle(client, model, min(params["wait_timeout"], LONGEST_SETTLING))
         probe = _chat.Probe(
@@ -176,9 +236,7 @@ def body(module):
             params["json_prompt"] or _chat.JSON_PROMPT,
         )
         results.append(probe.run(params["checks"]))
-    if not all(one["ok"] for one in results):
-        raise GpustackError(failed(results), reason="Probe", hint="", results=results)
-    return {"changed": False, "results": results}
+    return results
 
 
 def failed(results):

@@ -57,7 +57,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 cluster:
-  description: The cluster. O(cluster.id) is null in check mode when it does not exist yet.
+  description: The cluster. Its C(id) is null in check mode when it does not exist yet.
   returned: success
   type: dict
   sample: {id: 1, name: lab, description: null, state: ready, is_default: true}

@@ -10,7 +10,7 @@ module: config_file
 short_description: Write a GPUStack configuration file that holds secrets
 version_added: 0.1.0
 author:
-  - Contributors to inferops.gpustack
+  - InferOps contributors (@inferops)
 description:
   - Writes a dictionary as a file for C(gpustack start --config-file), with mode C(0600), owned by root, in one step.
   - Secrets never appear in the result or in a diff. Keys that end in C(password), C(token), C(secret) or C(key) count
@@ -38,6 +38,14 @@ options:
     description:
       - ISO 8601 time in UTC, such as the time a container started. Makes the module return RV(newer).
     type: str
+  referenced_files:
+    description:
+      - Files on this host that O(config) names, or that a container gets beside it, such as certificates.
+      - The module fails when one is missing, or holds a private key that users other than the owner and the group may
+        use. RV(newer) covers them.
+    type: list
+    elements: path
+    default: []
 """
 
 EXAMPLES = r"""
@@ -56,8 +64,8 @@ dest:
   sample: /etc/gpustack/server/config.yaml
 newer:
   description:
-    - Whether the file was written after O(newer_than), by this call or an earlier one. A container that started then
-      does not know the file's content yet.
+    - Whether the file was written after O(newer_than), by this call or an earlier one, or one of O(referenced_files)
+      changed after it. A container that started then does not know their content yet.
   returned: when O(newer_than) is set
   type: bool
 """

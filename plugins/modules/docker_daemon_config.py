@@ -22,7 +22,7 @@ description:
   - The module does not touch the daemon; RV(action) says what it needs.
   - Passwords in URLs (C(http://user:password@proxy)) are masked in the result and kept out of the host's system log.
 author:
-  - Contributors to inferops.gpustack
+  - InferOps contributors (@inferops)
 attributes:
   check_mode:
     support: full

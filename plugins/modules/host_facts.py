@@ -16,7 +16,7 @@ description:
     RV(ansible_facts.gpustack_host.findings).
   - Needs neither C(lspci) nor the C(docker) command. Run it as root; owners of sockets are unknown otherwise.
 author:
-  - Contributors to inferops.gpustack
+  - InferOps contributors (@inferops)
 attributes:
   check_mode:
     support: full

@@ -17,7 +17,7 @@ description:
     the same thing changes nothing.
   - The file is replaced in one step and holds one entry per line, sorted.
 author:
-  - Contributors to inferops.gpustack
+  - InferOps contributors (@inferops)
 attributes:
   check_mode:
     support: full

@@ -8,9 +8,11 @@ DOCUMENTATION = r"""
 module: preflight
 short_description: Judge the whole inventory before anything is touched
 version_added: 0.1.0
-author: Contributors to inferops.gpustack
+author: InferOps contributors (@inferops)
 description:
   - Checks every C(gpustack_*) variable of every host of the inventory, the models, the route weights and the images.
+  - Reads the files of the inventory as well, with their group_vars and host_vars, and finds what is lost when they
+    are loaded, such as the first of two equal YAML keys.
   - Reports names that neither the inventory's contract nor a role knows, also under the prefixes of the roles.
   - Runs on the controller and opens no connection to any host.
   - Judges the whole inventory, whatever C(--limit) says.
@@ -42,12 +44,16 @@ EXAMPLES = r"""
 
 RETURN = r"""
 msg:
-  description: All findings as one text table, or what was looked at when there are none.
+  description: How many hosts were looked at and how many findings there are, in one line.
+  returned: always
+  type: str
+report:
+  description: All findings as text for people, errors first.
   returned: always
   type: str
 findings:
-  description: The findings, errors first.
-  returned: always
+  description: All findings as data, errors first.
+  returned: when there is no error, or with C(-v)
   type: list
   elements: dict
   contains:
@@ -71,5 +77,8 @@ findings:
       type: str
     source:
       description: Where the rule comes from, if it is not this collection's own.
+      type: str
+    accepted:
+      description: The reason given in C(gpustack_accept), if the site takes the finding on itself; it is a note then.
       type: str
 """

@@ -42,6 +42,14 @@ options:
     description:
       - ISO 8601 time in UTC, such as the time the worker's container started. Makes the module return RV(newer).
     type: str
+  referenced_files:
+    description:
+      - Files on this host that O(config) names, or that a container gets beside it, such as certificates.
+      - The module fails when one is missing, or holds a private key that users other than the owner and the group may
+        use. RV(newer) covers them.
+    type: list
+    elements: path
+    default: []
   config:
     description:
       - The rest of the worker's configuration, as GPUStack's config file has it. Underscores in the keys, not dashes.
@@ -76,8 +84,8 @@ EXAMPLES = r"""
 RETURN = r"""
 newer:
   description:
-    - Whether the file was written after O(newer_than), by this call or an earlier one. A container that started then
-      does not know the file's content yet.
+    - Whether the file was written after O(newer_than), by this call or an earlier one, or one of O(referenced_files)
+      changed after it. A container that started then does not know their content yet.
   returned: when O(newer_than) is set
   type: bool
 dest:

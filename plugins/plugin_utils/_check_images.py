@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _images, _plan, _profiles
-from ansible_collections.inferops.gpustack.plugins.plugin_utils._check_models import deployments
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _images, _placeholders, _plan, _profiles, _schema
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, warning
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import option
 
 _LOCK = "gpustack_artefacts_lock"
 _REWRITES = "gpustack_registry_rewrites"
@@ -34,6 +34,8 @@ def check(site):
         except _images.ImageError as reason:
             yield error("image_invalid", where, str(reason), "<registry>/<repository>:<tag>", "correct the image name")
             continue
+        if _placeholders.is_digest(image.digest):
+            yield _fake_digest(where, image.digest)
         if image.canonical not in judged and not image.digest and image.canonical not in lock:
             yield _unlocked(where, image.canonical)
         judged.add(image.canonical)
@@ -42,14 +44,13 @@ def check(site):
 def _used(site):
     """(where it comes from, image name) of everything that will run."""
     version = site.value("gpustack_version")
-    if isinstance(version, str):
+    if _schema.fits(version, option("gpustack_version")):
         yield "gpustack_version", _images.artefact("gpustack", version)
     if site.workers:
         yield "every worker", _images.artefact("runtime_pause")
         yield "every worker", _images.artefact("runtime_health")
-    for index, model in site.models():
-        for number, entry in deployments(model):
-            yield from _engine(model, entry, f"gpustack_models[{index}] ({model.get('name')}).deployments[{number}]")
+    for where, model, entry in site.deployments():
+        yield from _engine(model, entry, where)
 
 
 def _engine(model, entry, where):
@@ -60,7 +61,8 @@ def _engine(model, entry, where):
     # What keeps a deployment from being planned has its own finding.
     if not _profiles.has_pair(model.get("family"), entry.get("accelerator")):
         return
-    if entry.get("engine_version") is None or isinstance(entry["engine_version"], str):
+    version = entry.get("engine_version")
+    if version is None or _schema.fits(version, option("gpustack_models.deployments.engine_version")):
         yield where, _plan.engine_image(model["family"], entry)
 
 
@@ -76,10 +78,22 @@ def _unlocked(where, name):
     return warning("image_unlocked", where, name, f"its digest in {_LOCK}", _PIN)
 
 
+def _fake_digest(where, digest):
+    return error(
+        "lock_digest_fake",
+        where,
+        f"{digest!r}, which stands in examples; no registry gives it",
+        "the digest of this image, as the registry gives it",
+        f"read it: {_READ_DIGEST}; or take it out until it is known",
+    )
+
+
 def _lock_entries(lock):
     for name, digest in lock.items():
         where = f"{_LOCK}.{name}"
-        if not isinstance(digest, str) or not _images.DIGEST.match(digest) or set(digest[7:]) == {"0"}:
+        if isinstance(digest, str) and _placeholders.is_digest(digest):
+            yield _fake_digest(where, digest)
+        elif not isinstance(digest, str) or not _images.DIGEST.match(digest):
             yield error(
                 "lock_digest_invalid",
                 where,

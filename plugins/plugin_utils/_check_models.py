@@ -9,14 +9,13 @@ from __future__ import annotations
 import posixpath
 import re
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _arguments, _plan, _profiles
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _plan, _profiles, _schema
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._check_hosts import unknown_accelerator
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import deployments, option
 
 # GPUStack's rule for the names of routes; it is stricter than the one for deployments.
 _ROUTE_NAME = re.compile(r"^[A-Za-z](?:[A-Za-z0-9_\-.:]*[A-Za-z0-9])?$")
-_FLAG = re.compile(r"^(--)?[A-Za-z][A-Za-z0-9_.-]*$")
-_VARIABLE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 # The parent of a model directory is mounted read-only at the same place in the containers, and hides what is there.
 _SYSTEM_DIRECTORIES = (
     *("/", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/root", "/run", "/sbin", "/sys", "/tmp"),
@@ -29,20 +28,13 @@ def check(site):
     models = site.models()
     hosts = site.accelerator_hosts()
     yield from _duplicate_models(models)
-    deployment_names = {}
     for index, model in models:
         where = f"gpustack_models[{index}] ({model.get('name')})"
         yield from _model(model, where)
+        first = {}
         for number, entry in deployments(model):
-            yield from _deployment(model, entry, f"{where}.deployments[{number}]", hosts, deployment_names)
+            yield from _deployment(site, model, entry, f"{where}.deployments[{number}]", hosts, first)
         yield from _weights(model, where)
-
-
-def deployments(model):
-    entries = model.get("deployments")
-    if not isinstance(entries, list):
-        return []
-    return [(number, entry) for number, entry in enumerate(entries) if isinstance(entry, dict)]
 
 
 def _duplicate_models(models):
@@ -83,34 +75,29 @@ def _model(model, where):
         )
 
 
-def _deployment(model, entry, where, hosts, names):
+def _deployment(site, model, entry, where, hosts, first):
     accelerator = entry.get("accelerator")
     if isinstance(accelerator, str) and isinstance(model.get("name"), str):
-        yield from _placement(model, accelerator, where, hosts)
-        name = _plan.deployment_name(model["name"], accelerator)
-        if name in names:
+        yield from _placement(site, model, accelerator, where, hosts)
+        if accelerator in first:
             yield error(
                 "deployment_duplicate",
                 where,
-                f"deployment {name}, as {names[name]}",
+                f"deployment {_plan.deployment_name(model['name'], accelerator)}, as {first[accelerator]}",
                 "one deployment for each model and accelerator",
-                "raise `replicas` of the first, or take one out",
+                "take one out; for more instances raise `replicas` of the other",
             )
-        names.setdefault(name, where)
+        first.setdefault(accelerator, where)
     for key in ("path", "draft_path"):
         if isinstance(entry.get(key), str):
             yield from _path(entry[key], f"{where}.{key}")
-    if isinstance(entry.get("args"), dict):
-        yield from _args(entry, f"{where}.args")
-    if isinstance(entry.get("env"), dict):
-        yield from _env(entry["env"], f"{where}.env")
 
 
-def _placement(model, accelerator, where, hosts):
+def _placement(site, model, accelerator, where, hosts):
     if accelerator not in _profiles.accelerators():
         yield unknown_accelerator(f"{where}.accelerator", accelerator)
         return
-    if hosts is not None and accelerator not in hosts:
+    if hosts is not None and accelerator not in hosts and not site.may_have(accelerator):
         yield error(
             "deployment_without_host",
             where,
@@ -122,21 +109,38 @@ def _placement(model, accelerator, where, hosts):
     if family not in _profiles.families():
         return
     if not _profiles.has_pair(family, accelerator):
-        yield error(
-            "pair_missing",
-            where,
-            f"no launch profile for {family} on {accelerator}",
-            "a family and an accelerator that go together",
-            "serve this model on another accelerator",
-        )
+        yield _no_pair(family, accelerator, where)
         return
     yield from _sampling(model, _profiles.pair(family, accelerator)["dspark"], where)
+
+
+def _no_pair(family, accelerator, where):
+    fix = "serve this model on another accelerator: " + ", ".join(_profiles.served_by(family))
+    capability = _profiles.accelerator(accelerator)["compute_capability"]
+    needed = _profiles.family(family).get("compute_capabilities")
+    if needed and capability and int(capability.split(".")[0]) not in needed["majors"]:
+        return error(
+            "family_unsupported_on_accelerator",
+            where,
+            f"{accelerator} has compute capability {capability}; the engine has no attention kernel of {family} for it",
+            "compute capability " + ", ".join(f"{major}.x" for major in needed["majors"]),
+            fix,
+            needed["source"],
+        )
+    return error(
+        "pair_missing",
+        where,
+        f"no launch profile for {family} on {accelerator}",
+        "a family and an accelerator that go together",
+        fix,
+    )
 
 
 def _sampling(model, profile, where):
     options = model.get("dspark_options")
     sampling = options.get("sampling") if isinstance(options, dict) else None
-    if model.get("dspark") is True and isinstance(sampling, str) and sampling not in profile["samplings"]:
+    known = _schema.fits(sampling, option("gpustack_models.dspark_options.sampling"))
+    if model.get("dspark") is True and known and sampling not in profile["samplings"]:
         yield error(
             "sampling_unsupported",
             where,
@@ -169,82 +173,6 @@ def _path(path, where):
     if _WINDOWS_MOUNT.match(path):
         fix = "copy the model into the Linux file system: Windows drives are slow there and vanish at restart"
         yield error("model_path_windows", where, repr(path), "a directory of the Linux file system", fix)
-
-
-def _args(entry, where):
-    seen = {}
-    if entry.get("max_model_len") is not None:
-        seen["max-model-len"] = "max_model_len"
-    for flag, value in entry["args"].items():
-        name = _arguments.identity(flag)
-        if not _FLAG.match(str(flag)):
-            yield error(
-                "argument_name_invalid",
-                f"{where}.{flag}",
-                f"the name {flag!r}",
-                "the flag alone: letters, digits and - _ .",
-                "write flag: value, for example max-num-seqs: 32",
-            )
-        if name in seen:
-            yield error(
-                "argument_twice",
-                f"{where}.{flag}",
-                f"set by {seen[name]} too",
-                "one value for each argument",
-                "take one of the two out",
-            )
-        seen.setdefault(name, flag)
-        if name in _plan.RESERVED_FLAGS:
-            yield error(
-                "argument_reserved",
-                f"{where}.{flag}",
-                "an argument GPUStack sets itself",
-                "any argument but " + ", ".join(_plan.RESERVED_FLAGS),
-                "take it out",
-                "GPUStack 2.3.0 answers 400 to it",
-            )
-        if isinstance(value, str) and _splits(value):
-            yield error(
-                "argument_unsafe",
-                f"{where}.{flag}",
-                repr(value),
-                "text without spaces, quotes or backslashes",
-                "write structured values as a mapping or a list; they are passed on as JSON",
-                "GPUStack 2.3.0 splits arguments like a shell",
-            )
-
-
-def _splits(value):
-    return not value.startswith(("{", "[")) and re.search(r"""[\s"'\\]""", value)
-
-
-def _env(env, where):
-    for variable, value in env.items():
-        if not _VARIABLE.match(str(variable)):
-            yield error(
-                "env_name_invalid",
-                f"{where}.{variable}",
-                f"the name {variable!r}",
-                "letters, digits and _, no digit first",
-                "write NAME: value, for example HF_HUB_OFFLINE: 1",
-            )
-        if variable == _plan.READY_TIMEOUT_MISNAMED:
-            yield error(
-                "env_ready_timeout",
-                f"{where}.{variable}",
-                "a variable no engine reads",
-                _plan.READY_TIMEOUT,
-                f"write {_plan.READY_TIMEOUT}: with the wrong name the limit stays at 600 s",
-                "vLLM 0.25.0 envs.py:748; vllm-ascend docs DeepSeek-V4-Pro.md:158",
-            )
-        if isinstance(value, (bool, dict, list)):
-            yield error(
-                "env_value",
-                f"{where}.{variable}",
-                f"a value of type {type(value).__name__}",
-                "text or a number",
-                "write the exact text the engine expects, in quotes",
-            )
 
 
 def _weights(model, where):

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _schema
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _knobs, _schema
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, warning
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import nearest
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import (
@@ -26,7 +26,7 @@ def check(site):
     for name, spec in known_variables().items():
         variants = site.variants(name)
         for value, hosts in variants:
-            yield from _shape(name, spec, value, hosts)
+            yield from _shape(site, name, spec, value, hosts)
         if spec["scope"] == "site" and len(variants) > 1:
             yield _differs(name, spec, variants)
     yield from _version(site)
@@ -62,6 +62,9 @@ def _unknown(site):
 
 
 def _unknown_name(name, where):
+    knob = _knobs.finding(name, "variable", where) if name.startswith(PREFIX) else None
+    if knob:
+        return knob
     close = _nearest_name(name)
     if close:
         return error("variable_unknown", where, "an unknown name", "a known name", f"did you mean {close}?")
@@ -71,7 +74,7 @@ def _unknown_name(name, where):
     # `verify_` and the like are words of everyone's; such a name may well belong to somebody else.
     role = _role_prefix(name)[:-1]
     fix = f"take it out if it was meant for the role {role}; roles/{role}/README.md lists the role's options"
-    return warning("variable_unknown", where, "a name with a role's prefix", f"an option of the role {role}", fix)
+    return warning("role_option_unknown", where, "a name with a role's prefix", f"an option of the role {role}", fix)
 
 
 def _nearest_name(name):
@@ -89,26 +92,42 @@ def _role_prefix(name):
     return next(prefix for prefix in role_prefixes() if name.startswith(prefix))
 
 
-_NESTED_IDS = {
+_VALUES = ("choice", "minimum", "maximum", "pattern")
+_KEY_IDS = {
     "type": "key_type",
     "unknown": "key_unknown",
     "missing": "key_missing",
-    "choice": "key_value",
-    "minimum": "key_value",
-    "maximum": "key_value",
-    "pattern": "key_value",
+    **dict.fromkeys(_VALUES, "key_value"),
     "boolean_as_string": "boolean_as_string",
 }
+_VARIABLE_IDS = {**_KEY_IDS, "type": "variable_type", **dict.fromkeys(_VALUES, "variable_value")}
 
 
-def _shape(name, spec, value, hosts):
+def _shape(site, name, spec, value, hosts):
     for problem in _schema.problems(value, spec):
-        nested = bool(problem.path)
-        kind = _NESTED_IDS[problem.kind]
-        if not nested:
-            kind = {"key_type": "variable_type", "key_value": "variable_value"}.get(kind, kind)
         where = _path(name, problem.path, value) + f" on {listed(hosts)}"
-        yield error(kind, where, problem.found, problem.expected, problem.fix)
+        knob = _knob(problem, where) if name == "gpustack_models" else None
+        ids = _KEY_IDS if problem.path else _VARIABLE_IDS
+        fix = problem.fix
+        if not problem.path and name in site.extra_vars and isinstance(value, str):
+            fix = _as_json(name, spec["type"], value) or fix
+        yield knob or error(ids[problem.kind], where, problem.found, problem.expected, fix)
+
+
+def _as_json(name, kind, text):
+    """What to write with -e for a value of another type than text, or nothing where text is right."""
+    number = text.strip() if text.strip().isdecimal() else "<number>"
+    truth = "true" if text.lower() in ("true", "yes", "on") else "false"
+    written = {"bool": truth, "int": number, "list": "[...]", "dict": "{...}"}.get(kind)
+    return written and f"write JSON: -e '{{\"{name}\": {written}}}'; with name=value it is always text"
+
+
+def _knob(problem, where):
+    """The finding for a key nobody reads, or a value of a wrong type, that stands for a setting people read about."""
+    if problem.kind not in ("unknown", "type"):
+        return None
+    outer, unused, key = problem.path.rpartition(".")
+    return _knobs.finding(key, "deployment" if ".deployments[" in outer else "model", where)
 
 
 def _path(name, path, value):
@@ -135,9 +154,9 @@ def _differs(name, spec, variants):
 
 
 def _version(site):
-    supported = known_variables()["gpustack_version"]["supported"]
-    version = site.value("gpustack_version")
-    if isinstance(version, str) and version not in supported:
+    spec = known_variables()["gpustack_version"]
+    supported, version = spec["supported"], site.value("gpustack_version")
+    if _schema.fits(version, spec) and version not in supported:
         yield warning(
             "gpustack_version_unsupported",
             "gpustack_version",

@@ -22,6 +22,8 @@ class Finding:
     expected: str
     fix: str
     source: str = ""
+    # The reason a site gave for leaving it so.
+    accepted: str = ""
 
     def __post_init__(self):
         if self.severity not in SEVERITIES:
@@ -39,6 +41,10 @@ def warning(id, where, found, expected, fix, source=""):
     return Finding(id, "warning", where, found, expected, fix, source)
 
 
+def note(id, where, found, expected, fix, source=""):
+    return Finding(id, "note", where, found, expected, fix, source)
+
+
 def has_errors(findings):
     return any(finding.severity == "error" for finding in findings)
 
@@ -48,13 +54,21 @@ def ordered(findings):
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
+def counted(number, word):
+    """`1 error`, `2 errors`."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def summary(findings):
-    """`2 errors, 1 warning`, or `no findings`."""
+    """`2 errors, 1 warning, 1 accepted`, or `no findings`."""
     parts = []
     for severity in SEVERITIES:
-        count = sum(finding.severity == severity for finding in findings)
+        count = sum(finding.severity == severity and not finding.accepted for finding in findings)
         if count:
-            parts.append(f"{count} {severity}{'s' if count > 1 else ''}")
+            parts.append(counted(count, severity))
+    accepted = sum(bool(finding.accepted) for finding in findings)
+    if accepted:
+        parts.append(f"{accepted} accepted")
     return ", ".join(parts) or "no findings"
 
 
@@ -79,7 +93,7 @@ def table(findings):
     blocks = []
     for finding in ordered(findings):
         lines = [f"{finding.severity.upper()} {finding.id}", _row("where", finding.where)]
-        for label in ("found", "expected", "fix", "source"):
+        for label in ("found", "expected", "fix", "source", "accepted"):
             text = getattr(finding, label)
             if text:
                 lines.append(_row(label, text))

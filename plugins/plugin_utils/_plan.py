@@ -70,9 +70,9 @@ def _deployment(model, entry, hosts, rewrites, lock):
         image = _images.reference(engine_image(model["family"], entry), rewrites, lock)
     except (_profiles.ProfileError, _images.ImageError) as error:
         raise PlanError(f"deployment {name}: {error}") from error
-    arguments = _arguments(model, entry, pair)
+    settings = arguments(model, entry, pair)
     environment = _environment(entry, pair, name)
-    origins = {flag: origin for flag, unused, origin in arguments}
+    origins = {flag: origin for flag, unused, origin in settings}
     origins.update({variable: origin for variable, unused, origin in environment})
     return {
         "name": name,
@@ -81,7 +81,7 @@ def _deployment(model, entry, hosts, rewrites, lock):
         "path": entry["path"],
         "backend": BACKEND,
         "image": image,
-        "parameters": [render(flag, value) for flag, value, unused in arguments],
+        "parameters": [render(flag, value) for flag, value, unused in settings],
         "env": {variable: str(value) for variable, value, unused in environment},
         "replicas": _replicas(entry, hosts, name),
         "worker_selector": {ACCELERATOR_LABEL: accelerator},
@@ -89,7 +89,8 @@ def _deployment(model, entry, hosts, rewrites, lock):
     }
 
 
-def _arguments(model, entry, pair):
+def arguments(model, entry, pair):
+    """(flag, value, origin) of the command line, in order."""
     settings = Settings(identity)
     family = _profiles.family(model["family"])["arguments"]
     for argument in pair["arguments"]:

@@ -36,13 +36,17 @@ def has_pair(family_name, accelerator_name):
     return f"{family_name}__{accelerator_name}" in _data.names("pairs")
 
 
+def served_by(family_name):
+    """The accelerators the family has a launch profile for."""
+    return [name.split("__", 1)[1] for name in _data.names("pairs") if name.startswith(f"{family_name}__")]
+
+
 def pair(family_name, accelerator_name):
     """Launch arguments, environment and image of one family on one accelerator."""
     if not has_pair(family_name, accelerator_name):
-        served = [name.split("__", 1)[1] for name in _data.names("pairs") if name.startswith(f"{family_name}__")]
         raise ProfileError(
             f"family {family_name!r} has no launch profile for accelerator {accelerator_name!r}; "
-            f"it has one for: {', '.join(served) or 'none'}"
+            f"it has one for: {', '.join(served_by(family_name)) or 'none'}"
         )
     return _data.load(f"pairs/{family_name}__{accelerator_name}.yml")
 

@@ -67,6 +67,10 @@ def problems(value, spec, path=""):
             yield from problems(item, element, f"{path}[{index}]")
 
 
+def fits(value, spec):
+    return not any(problems(value, spec))
+
+
 def _dict_problems(value, options, path):
     for key in value:
         if key not in options:
@@ -87,13 +91,12 @@ def _type_problem(value, spec, path):
     expected = _expected(spec)
     found = describe(value, spec.get("secret"))
     if spec["type"] == "bool" and isinstance(value, str) and value.lower() in _BOOLEAN_WORDS:
-        fix = "write true or false without quotes; on the command line give JSON: -e '{\"name\": true}'"
-        return Problem("boolean_as_string", path, found, expected, fix)
+        return Problem("boolean_as_string", path, found, expected, "write true or false without quotes")
     if spec["type"] == "str" and isinstance(value, (int, float)):
         return Problem("type", path, found, expected, "put the value in quotes")
     if spec["type"] == "int" and isinstance(value, str) and value.strip().isdigit():
-        fix = "write the number without quotes, or add `| int` to the template; on the command line give JSON: "
-        return Problem("type", path, found, expected, fix + f"-e '{{\"name\": {value.strip()}}}'")
+        fix = "write the number without quotes; if it comes from a template, add `| int` to the template"
+        return Problem("type", path, found, expected, fix)
     return Problem("type", path, found, expected, f"write {expected}")
 
 

@@ -14,7 +14,8 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import
 PREFIX = "gpustack_"
 SERVER_GROUP = "gpustack_server"
 WORKER_GROUP = "gpustack_worker"
-SITE_GROUPS = (SERVER_GROUP, WORKER_GROUP, "gpustack_worker_windows")
+WINDOWS_GROUP = "gpustack_worker_windows"
+SITE_GROUPS = (SERVER_GROUP, WORKER_GROUP, WINDOWS_GROUP)
 # Set by the probe, not by people. Ansible puts facts among the variables where its configuration asks for that.
 FACTS = ("gpustack_host",)
 
@@ -29,6 +30,15 @@ def role_prefixes():
     return {f"{role}_": options for role, options in _data.role_options().items()}
 
 
+def option(path):
+    """The description of a nested key: `gpustack_models.deployments.path`."""
+    name, *keys = path.split(".")
+    spec = known_variables()[name]
+    for key in keys:
+        spec = spec["options"][key]
+    return spec
+
+
 def is_ours(name):
     """Whether a variable's name claims to belong to this collection."""
     return name.startswith((PREFIX, *role_prefixes()))
@@ -41,6 +51,14 @@ def listed(hosts, limit=4):
     return f"{text} and {len(hosts) - limit} more" if len(hosts) > limit else text
 
 
+def deployments(model):
+    """The deployments of a model that are mappings, with their index."""
+    entries = model.get("deployments")
+    if not isinstance(entries, list):
+        return []
+    return [(number, entry) for number, entry in enumerate(entries) if isinstance(entry, dict)]
+
+
 def _fingerprint(value):
     """Text that is the same for equal values, whatever the order and the types of their keys."""
     if isinstance(value, dict):
@@ -51,14 +69,22 @@ def _fingerprint(value):
 
 
 class Site:
-    """`inventory` is {groups: {name: [host]}, hosts: {host: {name: value}}, unreadable: {host: {name: reason}}}."""
+    """`inventory` is {groups: {name: [host]}, hosts: {host: {name: value}}} and, where known,
+
+    unreadable: {host: {name: reason}}, extra_vars: [name given with -e], sources: {path: text},
+    controller: {ansible_core: release, python: release}.
+    """
 
     def __init__(self, inventory):
         self.hosts = inventory["hosts"]
         self.unreadable = inventory.get("unreadable") or {}
+        self.extra_vars = inventory.get("extra_vars") or ()
+        self.sources = inventory.get("sources") or {}
+        self.controller = inventory.get("controller") or {}
         groups = self._groups = inventory.get("groups") or {}
         self.servers = [host for host in groups.get(SERVER_GROUP, []) if host in self.hosts]
         self.workers = [host for host in groups.get(WORKER_GROUP, []) if host in self.hosts]
+        self.windows = set(groups.get(WINDOWS_GROUP, []))
         self._variants = {}
 
     def value(self, name):
@@ -107,6 +133,16 @@ class Site:
         """A group with hosts whose name is close to this one's, or an empty string."""
         return nearest(name, [group for group in self._groups if group not in SITE_GROUPS and self._groups[group]], 0.9)
 
+    def may_have(self, accelerator):
+        """The workers that do not say which accelerator they have, or seem to mean this one and misspell it."""
+        known = _data.names("accelerators")
+        declared = {host: self.text(host, "gpustack_accelerator") for host in self.workers}
+        return [
+            host
+            for host, name in declared.items()
+            if not name or (name not in known and nearest(name, known) == accelerator)
+        ]
+
     def accelerator_hosts(self):
         """Accelerator to the number of worker hosts that declare it; None while a declaration cannot be read."""
         if any("gpustack_accelerator" in self.unreadable.get(host, {}) for host in self.workers):
@@ -124,3 +160,9 @@ class Site:
         if not isinstance(models, list):
             return []
         return [(index, model) for index, model in enumerate(models) if isinstance(model, dict)]
+
+    def deployments(self):
+        """Where each deployment is written, its model and the deployment itself."""
+        for index, model in self.models():
+            for number, entry in deployments(model):
+                yield f"gpustack_models[{index}] ({model.get('name')}).deployments[{number}]", model, entry

@@ -1,26 +1,28 @@
-"""A deployment never lands on the other kind of card, even when its own worker is gone."""
+"""A machine that is off: its deployment never lands on the other kind of card, and the rest of the site converges."""
 
 from __future__ import annotations
 
+import lab_site
 import pytest
-from lab_site import DEPLOYMENTS, H20, NPU, wait_until
+from lab_site import DEPLOYMENTS, H20, NPU, ROUTE, SERVER, wait_until
 
 
 def instance_of(api, deployment):
     return next((item for item in api.items("model-instances") if item["model_name"] == deployment), None)
 
 
-@pytest.fixture
-def stopped(lab, api):
-    lab.sh(NPU, "docker stop gpustack-worker")
-    yield
-    lab.sh(NPU, "docker start gpustack-worker")
-    wait_until(lambda: api.named("workers", NPU)["state"] == "ready", 120, "the worker is back")
-
-
-def test_ascend_deployment_waits_for_its_worker(stopped, lab, api):
-    before = lab.running(H20)
+@pytest.fixture(scope="module")
+def powered_off(lab, api):
+    machine = lab.engine.containers.get(lab.containers[NPU])
+    machine.stop(timeout=30)
     wait_until(lambda: api.named("workers", NPU)["state"] != "ready", 240, "the server misses the worker")
+    yield
+    machine.start()
+    wait_until(lambda: api.named("workers", NPU)["state"] == "ready", 180, "the worker is back")
+
+
+def test_ascend_deployment_waits_for_its_worker(powered_off, lab, api):
+    before = lab.running(H20)
     old = instance_of(api, DEPLOYMENTS[NPU])
     api.call("DELETE", f"/v2/model-instances/{old['id']}")
 
@@ -32,4 +34,27 @@ def test_ascend_deployment_waits_for_its_worker(stopped, lab, api):
     print(f"\n{instance['state']}: {instance['state_message']}")
     assert instance["state"] == "pending"
     assert instance["worker_name"] is None
+    assert lab.running(H20) == before
+
+
+def test_the_others_converge_without_it(powered_off, lab, api):
+    lab.sh(H20, "docker rm -f gpustack-worker")
+    run = lab_site.site(log="worker_down.log")
+    assert run.code != 0
+    recap = run.recap()
+    assert {host: counts["unreachable"] for host, counts in recap.items()} == {SERVER: 0, H20: 0, NPU: 1}
+    assert {host: counts["failed"] for host, counts in recap.items()} == {SERVER: 0, H20: 0, NPU: 0}
+    assert "gpustack-worker" in lab.running(H20)
+    assert api.named("workers", H20)["state"] == "ready"
+    said = " ".join(run.output.split())
+    assert f"deployment {DEPLOYMENTS[NPU]}: no worker that fits is ready: {NPU} is " in said
+    for name in (DEPLOYMENTS[H20], ROUTE):
+        assert f" {name}, answered by {DEPLOYMENTS[H20]}: " in said
+    assert f" {DEPLOYMENTS[NPU]}, answered by " not in said
+
+
+def test_a_limited_run_without_it_succeeds(powered_off, lab):
+    before = lab.running(H20)
+    run = lab_site.site("--limit", f"{SERVER}:{H20}", log="worker_down_limit.log")
+    assert run.code == 0, run.tail()
     assert lab.running(H20) == before

@@ -22,10 +22,17 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 COLLECTION = "inferops.gpustack"
 LINK = "collections/ansible_collections/inferops/gpustack"
 # Folder to what ansible-doc calls its plugins.
-DOCUMENTED = {"modules": "module", "filter": "filter", "inventory": "inventory", "lookup": "lookup", "test": "test"}
+DOCUMENTED = {
+    "callback": "callback",
+    "filter": "filter",
+    "inventory": "inventory",
+    "lookup": "lookup",
+    "modules": "module",
+    "test": "test",
+}
 RETURNS = {"module", "filter", "lookup", "test"}
 # Judged by preflight; no role acts on them.
-READ_BY_PREFLIGHT_ONLY = {"gpustack_allow_public_addresses"}
+READ_BY_PREFLIGHT_ONLY = {"gpustack_accept", "gpustack_allow_public_addresses"}
 # Groups of hosts and a fact, which look like variables of an inventory.
 NOT_VARIABLES = {"gpustack_server", "gpustack_worker", "gpustack_worker_windows", "gpustack_host"}
 

@@ -1,40 +1,55 @@
 # Copyright: Contributors to inferops.gpustack
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""docs/inventory.md is what its generator makes of the data now."""
+"""The pages in docs/ that are made of data are what their generator makes of it now."""
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
+import json
 
+import inventory_docs
 import pytest
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _schema
+from jsonschema import Draft202012Validator
+from pages import findings, inventory, schema, support
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "inventory_docs.py"
+# Value of gpustack_models with one deployment, which a case changes.
+DEPLOYMENT = {"accelerator": "nvidia_h20_3e", "path": "/srv/models/a"}
+MODEL = {"name": "a", "family": "deepseek_v4", "deployments": [DEPLOYMENT]}
 
 
 @pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location("inventory_docs", TOOL)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def validator():
+    made = json.loads(schema.render())
+    Draft202012Validator.check_schema(made)
+    return Draft202012Validator(made)
 
 
-def test_page_is_up_to_date(tool):
-    assert tool.main(["--check"]) == 0, "run tools/inventory_docs.py and commit docs/inventory.md"
+def model(**changes):
+    return {"gpustack_models": [{**MODEL, **changes}]}
 
 
-def test_check_notices_a_difference_and_writes_nothing(tool, tmp_path):
-    page = tmp_path / "inventory.md"
-    assert tool.main(["--check"], page) == 1
-    assert not page.exists()
-    tool.main([], page)
-    assert tool.main(["--check"], page) == 0
-    edited = page.read_text().replace("`gpustack_version`", "`gpustack_release`")
-    page.write_text(edited)
-    assert tool.main(["--check"], page) == 1
-    assert page.read_text() == edited
+def deployment(**changes):
+    return model(deployments=[{**DEPLOYMENT, **changes}])
+
+
+def test_pages_are_up_to_date():
+    assert inventory_docs.main(["--check"]) == 0, "run tools/inventory_docs.py and commit docs/"
+
+
+@pytest.mark.parametrize("name", ["findings.md", "inventory.md", "inventory.schema.json", "support.md"])
+def test_check_notices_a_difference_and_writes_nothing(name, tmp_path, capsys):
+    assert inventory_docs.main(["--check"], tmp_path) == 1
+    assert list(tmp_path.iterdir()) == []
+    assert inventory_docs.main([], tmp_path) == 0
+    assert inventory_docs.main(["--check"], tmp_path) == 0
+    page = tmp_path / name
+    edited = page.read_text(encoding="utf-8") + "\n"
+    page.write_text(edited, encoding="utf-8")
+    capsys.readouterr()
+    assert inventory_docs.main(["--check"], tmp_path) == 1
+    assert name in capsys.readouterr().err
+    assert page.read_text(encoding="utf-8") == edited
 
 
 @pytest.mark.parametrize(
@@ -48,11 +63,104 @@ def test_check_notices_a_difference_and_writes_nothing(tool, tmp_path):
         "## `gpustack_models[].deployments[]`",
     ],
 )
-def test_the_page_says(tool, line):
-    assert line in tool.render().splitlines()
+def test_the_page_of_variables_says(line):
+    assert line in inventory.render().splitlines()
 
 
-def test_secrets_and_variables_without_default_are_marked(tool):
-    row = next(line for line in tool.render().splitlines() if line.startswith("| `gpustack_admin_password` |"))
+def test_secrets_and_variables_without_default_are_marked():
+    (row,) = [line for line in inventory.render().splitlines() if line.startswith("| `gpustack_admin_password` |")]
     assert "none: set it" in row
     assert row.endswith("*Secret.* |")
+
+
+def test_the_page_of_findings_has_every_kind():
+    kinds = _data.load("findings.yml")
+    rows = [line.split("|") for line in findings.render().splitlines() if line.startswith("| `")]
+    told = {row[1].strip(" `"): (row[2].strip(), row[4].strip() == "yes") for row in rows}
+    assert told == {name: (kind["severity"], kind["acceptable"]) for name, kind in kinds.items()}
+
+
+def test_the_page_of_support_calls_no_simulated_card_tested_on_a_host():
+    page = support.render()
+    assert "| Hosts with Debian 12 | tested on a host |" in page
+    assert "| `deepseek_v4` | `nvidia_rtx_4090` | not supported |" in page
+    rows = [line for line in page.splitlines() if any(f"`{name}`" in line for name in _data.names("accelerators"))]
+    assert len(rows) >= 2 * len(_data.names("accelerators"))
+    assert [line for line in rows if "tested on a host" in line] == []
+
+
+def test_the_page_of_support_has_every_supported_release():
+    for release in _data.load("variables.yml")["gpustack_version"]["supported"]:
+        assert f"| GPUStack {release} | tested on a host |" in support.render()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        None,
+        {"gpustack_server_port": 8080, "http_port": "anything", "ansible_user": "root"},
+        {"gpustack_server_port": "{{ port }}", "gpustack_models": "{{ models }}", "gpustack_version": "{{ release }}"},
+        {"gpustack_server_port": None},
+        {"gpustack_server_start_timeout": 60},
+        {"verify_anything": {"of": "another project"}},
+        model(dspark="{{ site_dspark }}", dspark_options={"tokens": 5, "sampling": "greedy"}),
+        model(route={"weights": {"nvidia_h20_3e": 3}}),
+        model(deployments=["{{ one }}"]),
+        deployment(replicas="per_worker", max_model_len="auto", accelerator="{{ card }}"),
+        deployment(args={"max-num-seqs": None, "anything": [1]}, env={"A": "1"}, replicas=0),
+    ],
+)
+def test_the_schema_allows(validator, values):
+    assert [error.message for error in validator.iter_errors(values)] == []
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"gpustack_version": "v2.3.0"},
+        {"gpustack_version": 2.3},
+        {"gpustack_server_port": "8080"},
+        {"gpustack_server_port": True},
+        {"gpustack_server_port": 0},
+        {"gpustack_server_port": 65536},
+        {"gpustack_allow_public_addresses": "yes"},
+        {"gpustack_insecure_registries": "10.0.0.5:5000"},
+        {"gpustack_insecure_registries": ["http://10.0.0.5:5000"]},
+        {"gpustack_artefacts_lock": []},
+        {"gpustack_models": {}},
+        model(dspark="true"),
+        model(dspark_options={"tokens": 0}),
+        model(dspark_options={"sampling": "random"}),
+        model(dspark_tokens=7),
+        model(deployments=[]),
+        model(name=None),
+        deployment(replicas="all"),
+        deployment(replicas=-1),
+        deployment(max_model_len="128k"),
+        deployment(path=None),
+        deployment(paths="/srv"),
+    ],
+)
+def test_the_schema_refuses_what_preflight_refuses(validator, values):
+    ((name, value),) = values.items()
+    assert list(_schema.problems(value, _data.load("variables.yml")[name]))
+    assert list(validator.iter_errors(values))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"gpustack_server_prot": 80},
+        {"gpustack_accelerator": "nvidia_h20"},
+        {"gpustack_accept": [{"id": "no_such_kind", "reason": "none"}]},
+        {"gpustack_accept": [{"id": "server_missing", "reason": "cannot be accepted"}]},
+        {"gpustack_server_start_timeout": "soon"},
+        model(family="deepseek"),
+        model(route={"weights": {"h20": 1}}),
+        deployment(accelerator="h20"),
+        ["gpustack_version"],
+    ],
+)
+def test_the_schema_refuses_other_names(validator, values):
+    assert list(validator.iter_errors(values))

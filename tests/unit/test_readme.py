@@ -5,23 +5,29 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 import yaml
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _preflight
+from jsonschema import Draft202012Validator
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGLISH = ROOT / "README.md"
 CHINESE = ROOT / "README.zh-CN.md"
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "lab").rglob("*.md")],
+    [
+        *ROOT.glob("*.md"),
+        *(page for folder in ("docs", "inventories", "lab", "roles") for page in (ROOT / folder).rglob("*.md")),
+    ],
 )
 
 BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^(#+) ", re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+PLAYBOOK = re.compile(r"ansible-playbook (\S+)")
 MAKE = re.compile(r"(?:^|`|&& )make ([a-z][a-z-]*)", re.MULTILINE)
 # A file of this repository, as a message of a plugin or a role names it.
 NAMED_FILE = re.compile(r"(?<![\w/.-])(?:docs|playbooks|lab|tools)/[\w/.-]+\.(?:md|yml|py)\b")
@@ -83,6 +89,13 @@ def test_make_commands_are_targets(page):
     assert set(MAKE.findall(text(page))) <= make_targets()
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_playbooks_in_commands_exist(page):
+    named = [name for block in blocks(page) for name in PLAYBOOK.findall(block)]
+    files = [re.sub(r"^inferops\.gpustack\.(\w+)$", r"playbooks/\1.yml", name) for name in named]
+    assert [name for name in files if not (ROOT / name).is_file()] == []
+
+
 def test_readme_leads_with_the_commands():
     assert {"demo", "test", "clean"} <= set(MAKE.findall(text(ENGLISH)))
     assert "\nmake demo\n" in blocks(ENGLISH)[0]
@@ -100,6 +113,12 @@ def test_the_inventory_of_the_readme_lacks_only_digests():
     errors = [one for one in _preflight.check({"groups": groups, "hosts": hosts}) if one.severity == "error"]
     assert {one.id for one in errors} == {"image_moving_unlocked"}
     assert len(errors) == 3
+
+
+def test_the_variables_in_the_readme_fit_the_schema():
+    schema = Draft202012Validator(json.loads(text(ROOT / "docs" / "inventory.schema.json")))
+    (accept,) = [block for block in blocks(ENGLISH) if block.startswith("```yaml\ngpustack_accept:")]
+    assert list(schema.iter_errors(yaml.safe_load(accept[7:-3]))) == []
 
 
 def test_files_named_in_messages_exist():

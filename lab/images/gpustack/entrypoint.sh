@@ -1,6 +1,7 @@
 #!/bin/sh
-# Gives `gpustack start` what the vendor's image has around it: an embedded PostgreSQL for a server,
-# and the official port argument on the API itself, because this image holds no gateway.
+# Gives `gpustack start` what the vendor's image has around it: trust in mounted certificate authorities,
+# an embedded PostgreSQL for a server, and the official port argument on the API itself, because this
+# image holds no gateway. Only for TLS stands a simulated one before it.
 set -eu
 
 data=/var/lib/gpustack/postgresql/data
@@ -24,6 +25,9 @@ for argument in "$@"; do
 done
 if [ -n "$config" ] && grep -Eq '^[[:space:]"]*server_url"?:' "$config"; then role=worker; fi
 
+# As the vendor's gpustack-prerun.sh does.
+if ls /usr/local/share/ca-certificates/*.crt > /dev/null 2>&1; then update-ca-certificates; fi
+
 if [ "$role" = worker ]; then
   exec gpustack start "$@"
 fi
@@ -40,6 +44,7 @@ if [ "$(psql -h /run/postgresql -U postgres -Atc "SELECT count(*) FROM pg_databa
   createdb -h /run/postgresql -U postgres gpustack
 fi
 
+if [ -n "$config" ]; then simulated-tls-gateway "$config" "$port" & fi
 gpustack start --gateway-mode disabled --api-port "$port" \
   --database-url "postgresql://postgres@127.0.0.1:5432/gpustack" "$@" &
 child=$!

@@ -8,12 +8,15 @@ import copy
 import json
 
 import pytest
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import Finding
 from api_playback import recorded
 
 CHAT = "/v1/chat/completions"
 PENDING = recorded("instances_pending")[0]
 RUNNING_MODELS, RUNNING = recorded("instances_running")
 BROKEN_MODELS, BROKEN = recorded("instances_error")
+STATE = {call["path"].split("?")[0]: call["answer"] for call in recorded("state")}
+WORKERS, TARGETS = STATE["/v2/workers"], STATE["/v2/model-route-targets"]
 FACTS = {"city": "Paris", "country": "France", "population_millions": 2.1, "is_capital": True}
 
 
@@ -57,6 +60,11 @@ def engine(server):
     engine = Engine()
     server.on("POST", CHAT, engine)
     return engine
+
+
+@pytest.fixture
+def ready_worker(server):
+    server.on("GET", "/v2/workers", WORKERS)
 
 
 def found(result, check):
@@ -183,7 +191,7 @@ def test_unknown_model(server, run):
     assert found(result, "chat") == "status 404: Model not found"
 
 
-def test_waits_for_a_running_instance(server, run, engine):
+def test_waits_for_a_running_instance(server, run, engine, ready_worker):
     server.on("GET", "/v2/models", RUNNING_MODELS["answer"])
     for call in (PENDING, PENDING, RUNNING):
         server.on("GET", "/v2/model-instances", call["answer"])
@@ -206,7 +214,7 @@ def broken_after(restarts):
     return answer
 
 
-def test_instance_in_error_ends_the_wait(server, run):
+def test_instance_in_error_ends_the_wait(server, run, ready_worker):
     server.on("GET", "/v2/models", models_that(restart=False))
     server.on("GET", "/v2/model-instances", BROKEN["answer"])
     result = run("chat_probe", models=["qwen"], deployments=["qwen-h20"], wait_timeout=600)
@@ -215,14 +223,14 @@ def test_instance_in_error_ends_the_wait(server, run):
     assert server.sent() == []
 
 
-def test_instance_that_gpustack_starts_again_is_waited_for(server, run, engine):
+def test_instance_that_gpustack_starts_again_is_waited_for(server, run, engine, ready_worker):
     server.on("GET", "/v2/models", models_that(restart=True))
     for answer in (broken_after(5), broken_after(6), RUNNING["answer"]):
         server.on("GET", "/v2/model-instances", answer)
     assert run("chat_probe", models=["qwen"], deployments=["qwen-h20"], wait_timeout=600)["results"][0]["ok"] is True
 
 
-def test_instance_that_keeps_failing_ends_the_wait(server, run):
+def test_instance_that_keeps_failing_ends_the_wait(server, run, ready_worker):
     server.on("GET", "/v2/models", models_that(restart=True))
     for restarts in (5, 6, 7):
         server.on("GET", "/v2/model-instances", broken_after(restarts))
@@ -231,7 +239,7 @@ def test_instance_that_keeps_failing_ends_the_wait(server, run):
     assert len([1 for _, path, *_ in server.requests if path.startswith("/v2/model-instances")]) == 3
 
 
-def test_running_instance_is_enough_beside_a_broken_one(server, run, engine):
+def test_running_instance_is_enough_beside_a_broken_one(server, run, engine, ready_worker):
     both = copy.deepcopy(RUNNING)
     both["answer"]["items"].append(dict(BROKEN["answer"]["items"][0], id=99))
     server.on("GET", "/v2/models", RUNNING_MODELS["answer"])
@@ -239,7 +247,7 @@ def test_running_instance_is_enough_beside_a_broken_one(server, run, engine):
     assert run("chat_probe", models=["qwen"], deployments=["qwen-h20"])["results"][0]["ok"] is True
 
 
-def test_pending_instance_tells_why_at_the_end(server, run):
+def test_pending_instance_tells_why_at_the_end(server, run, ready_worker):
     server.on("GET", "/v2/models", BROKEN_MODELS["answer"])
     server.on("GET", "/v2/model-instances", PENDING["answer"])
     result = run("chat_probe", models=["qwen"], deployments=["qwen-h20"], wait_timeout=60)
@@ -248,7 +256,7 @@ def test_pending_instance_tells_why_at_the_end(server, run):
     assert result["failure"]["reason"] == "Timeout"
 
 
-def test_stopped_and_missing_deployments_end_the_wait(server, run):
+def test_stopped_and_missing_deployments_end_the_wait(server, run, ready_worker):
     models = copy.deepcopy(RUNNING_MODELS["answer"])
     models["items"][0]["replicas"] = 0
     server.on("GET", "/v2/models", models)
@@ -258,7 +266,7 @@ def test_stopped_and_missing_deployments_end_the_wait(server, run):
     assert "no deployment typo" in result["msg"]
 
 
-def test_waits_for_the_route_behind_a_gateway(server, run):
+def test_waits_for_the_route_behind_a_gateway(server, run, ready_worker):
     server.on("GET", "/v2/models", RUNNING_MODELS["answer"])
     server.on("GET", "/v2/model-instances", RUNNING["answer"])
     for _ in range(3):
@@ -272,3 +280,179 @@ def test_check_mode_asks_nothing(server, run):
     result = run("chat_probe", check=True, models=["qwen"], deployments=["qwen-h20"], wait_timeout=600)
     assert (result["changed"], result["results"]) == (False, [])
     assert server.requests == []
+
+
+ABSENT = {"items": [], "pagination": {"page": 1, "perPage": 100, "total": 0, "totalPage": 0}}
+PLACED, LOST = "qwen-h20", "qwen-npu"
+
+
+def changed(answer, *changes):
+    """The recorded answer with one item for each of the changes."""
+    (item,) = answer["items"]
+    return dict(answer, items=[dict(copy.deepcopy(item), **change) for change in changes])
+
+
+def workers(*changes):
+    return changed(WORKERS, *changes)
+
+
+@pytest.fixture
+def two_kinds(server):
+    """qwen-h20 runs on h20-01. qwen-npu waits for a worker with another label. Route qwen leads to both."""
+    npu = {"id": 5, "name": LOST, "ready_replicas": 0, "worker_selector": {"gpustack-accelerator": "ascend_910b"}}
+    server.on("GET", "/v2/models", changed(RUNNING_MODELS["answer"], {}, npu))
+    waiting = dict(PENDING["answer"]["items"][0], id=5, model_id=5, model_name=LOST, name=f"{LOST}-x")
+    running = dict(RUNNING["answer"], items=[*RUNNING["answer"]["items"], waiting])
+    server.on("GET", "/v2/model-instances", running)
+    routes = [
+        {"route_id": 7, "route_name": "qwen", "model_id": 4, "state": "active"},
+        {"route_id": 7, "route_name": "qwen", "model_id": 5},
+        {"route_id": 8, "route_name": PLACED, "model_id": 4, "state": "active"},
+        {"route_id": 9, "route_name": LOST, "model_id": 5},
+        {"route_id": 10, "route_name": "qwen-plain", "model_id": 5},
+    ]
+    server.on(
+        "GET",
+        "/v2/model-route-targets",
+        changed(TARGETS, *[dict(one, id=14 + number) for number, one in enumerate(routes)]),
+    )
+    return server
+
+
+def npu(state):
+    labels = {"arch": "arm64", "gpustack-accelerator": "ascend_910b", "os": "linux", "worker-name": "npu-01"}
+    return {"id": 5, "name": "npu-01", "ip": "127.0.0.2", "state": state, "labels": labels}
+
+
+def probe_both(run, **params):
+    return run("chat_probe", models=[PLACED, LOST, "qwen", "qwen-plain"], deployments=[PLACED, LOST], **params)
+
+
+def test_deployment_without_a_worker_is_not_waited_for(two_kinds, run, engine, no_pauses):
+    two_kinds.on("GET", "/v2/workers", workers({}, npu("unreachable")))
+    result = probe_both(run, wait_timeout=3600)
+    assert "failed" not in result
+    assert [one["model"] for one in result["results"]] == [PLACED, "qwen"]
+    assert {body["model"] for _, _, body in two_kinds.sent()} == {PLACED, "qwen"}
+    assert result["not_asked"] == [LOST, "qwen-plain"]
+    assert result["not_placed"] == [
+        {
+            "deployment": LOST,
+            "worker_selector": {"gpustack-accelerator": "ascend_910b"},
+            "found": "no worker that fits is ready: npu-01 is unreachable",
+        }
+    ]
+    assert 60 <= sum(no_pauses) <= 75
+
+
+def test_deployment_without_a_worker_is_a_finding(two_kinds, run, engine):
+    two_kinds.on("GET", "/v2/workers", workers({}, npu("not_ready")))
+    (found,) = probe_both(run)["findings"]
+    assert Finding(**found).severity == "warning"
+    assert (found["id"], found["where"]) == ("deployment_without_worker", "deployment qwen-npu")
+    assert found["found"] == (
+        "no worker that fits is ready: npu-01 is not_ready; nothing answers on route qwen-plain; "
+        "its requests on route qwen go to the route's other targets"
+    )
+    assert found["expected"] == "a ready worker with label gpustack-accelerator=ascend_910b"
+
+
+@pytest.mark.parametrize("other", [{"cluster_id": 2}, {"labels": None}, {"labels": {"gpustack-accelerator": "x"}}])
+def test_worker_that_does_not_fit(two_kinds, run, engine, other):
+    two_kinds.on("GET", "/v2/workers", workers({}, dict(npu("ready"), **other)))
+    result = probe_both(run)
+    assert result["not_placed"][0]["found"] == "the server knows no worker that fits"
+
+
+def test_worker_that_becomes_ready_in_time(two_kinds, run, engine):
+    instances = copy.deepcopy(two_kinds.answers[("GET", "/v2/model-instances")][0][1])
+    instances["items"][1].update(state="running", worker_id=5, worker_name="npu-01")
+    for _ in range(4):
+        two_kinds.on("GET", "/v2/model-instances", two_kinds.answers[("GET", "/v2/model-instances")][0][1])
+    two_kinds.on("GET", "/v2/model-instances", instances)
+    for state in ("not_ready", "not_ready", "ready"):
+        two_kinds.on("GET", "/v2/workers", workers({}, npu(state)))
+    result = probe_both(run, wait_timeout=3600)
+    assert [one["model"] for one in result["results"]] == [PLACED, LOST, "qwen", "qwen-plain"]
+    assert (result["not_placed"], result["not_asked"], result["findings"]) == ([], [], [])
+
+
+def test_worker_that_comes_and_goes_is_waited_for(two_kinds, run, engine, no_pauses):
+    for state in ["unreachable"] * 6 + ["ready"] + ["unreachable"]:
+        two_kinds.on("GET", "/v2/workers", workers({}, npu(state)))
+    assert probe_both(run, wait_timeout=3600)["not_asked"] == [LOST, "qwen-plain"]
+    assert sum(no_pauses) >= 70
+
+
+def test_short_wait_does_not_end_on_the_worker(two_kinds, run, engine):
+    two_kinds.on("GET", "/v2/workers", workers({}, npu("unreachable")))
+    assert probe_both(run, wait_timeout=10)["not_asked"] == [LOST, "qwen-plain"]
+
+
+def test_no_deployment_has_a_worker(two_kinds, run, engine):
+    two_kinds.answers[("GET", "/v2/model-instances")] = [(200, ABSENT, {})]
+    two_kinds.on("GET", "/v2/workers", workers({"state": "unreachable"}))
+    result = probe_both(run, wait_timeout=3600)
+    assert result["failed"] is True
+    assert result["msg"].startswith(
+        "No deployment has a ready worker. qwen-h20: no worker that fits is ready: h20-01 is"
+    )
+    assert result["failure"]["reason"] == "Unplaced"
+    assert [one["id"] for one in result["findings"]] == ["deployment_without_worker"] * 2
+    assert "nothing answers on route qwen, qwen-plain" in result["findings"][1]["found"]
+    assert two_kinds.sent() == []
+
+
+def test_running_instance_needs_no_ready_worker(server, run, engine):
+    server.on("GET", "/v2/models", RUNNING_MODELS["answer"])
+    server.on("GET", "/v2/model-instances", RUNNING["answer"])
+    server.on("GET", "/v2/workers", workers({"state": "maintenance"}))
+    result = run("chat_probe", models=["qwen"], deployments=[PLACED])
+    assert (result["results"][0]["ok"], result["findings"]) == (True, [])
+
+
+def test_failed_instance_of_a_lost_worker_is_not_the_end(server, run, engine):
+    server.on("GET", "/v2/models", models_that(restart=False))
+    moving = changed(BROKEN["answer"], {}, {"id": 9, "state": "starting", "state_message": "", "worker_id": 6})
+    moved = changed(BROKEN["answer"], {}, {"id": 9, "state": "running", "state_message": "", "worker_id": 6})
+    for answer in (moving, moved):
+        server.on("GET", "/v2/model-instances", answer)
+    server.on("GET", "/v2/workers", workers({"state": "unreachable"}, {"id": 6, "name": "h20-02"}))
+    assert run("chat_probe", models=["qwen"], deployments=[PLACED], wait_timeout=600)["results"][0]["ok"] is True
+
+
+def short_of_replicas(server, *instances, replicas=2, hosts=({},)):
+    server.on("GET", "/v2/models", changed(RUNNING_MODELS["answer"], {"replicas": replicas}))
+    server.on("GET", "/v2/model-instances", changed(RUNNING["answer"], *instances))
+    server.on("GET", "/v2/workers", workers(*hosts))
+
+
+def test_fewer_workers_than_replicas(server, run, engine):
+    gone = {"id": 5, "name": "qwen-h20-b", "state": "unreachable", "worker_id": 6, "worker_name": "h20-02"}
+    short_of_replicas(server, {}, gone, hosts=({}, {"id": 6, "name": "h20-02", "state": "unreachable"}))
+    result = run("chat_probe", models=["qwen"], deployments=[PLACED])
+    (found,) = result["findings"]
+    assert Finding(**found).severity == "warning"
+    assert (found["id"], found["where"]) == ("replicas_short", "deployment qwen-h20")
+    assert found["found"] == "1 of 2 instances run, because only 1 ready worker fits"
+    assert (result["not_placed"], result["not_asked"]) == ([], [])
+
+
+@pytest.mark.parametrize("state", ["running", "starting", "error"])
+def test_instances_that_share_a_worker_are_not_short(server, run, engine, state):
+    short_of_replicas(server, {}, {"id": 5, "name": "qwen-h20-b", "state": state})
+    assert run("chat_probe", models=["qwen"], deployments=[PLACED])["findings"] == []
+
+
+def test_pending_instance_beside_enough_workers_is_not_for_want_of_workers(server, run, engine):
+    waiting = {"id": 5, "name": "qwen-h20-b", "state": "pending", "worker_id": None, "worker_name": None}
+    short_of_replicas(server, {}, waiting, hosts=({}, {"id": 6, "name": "h20-02"}))
+    assert run("chat_probe", models=["qwen"], deployments=[PLACED])["findings"] == []
+
+
+def test_failed_check_of_a_served_model_still_fails(two_kinds, run, engine):
+    two_kinds.on("GET", "/v2/workers", workers({}, npu("unreachable")))
+    engine.chat = completion("")
+    result = probe_both(run, checks=["chat"])
+    assert result["msg"].startswith("2 checks failed. qwen-h20: chat: the answer is empty | qwen: chat: ")
+    assert result["not_asked"] == [LOST, "qwen-plain"]

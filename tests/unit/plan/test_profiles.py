@@ -4,17 +4,17 @@ import pytest
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _profiles
 
 
-def test_pci_ids_of_the_two_profiles():
+def test_pci_ids_of_cards_with_and_without_a_profile():
     cards = {card["pci_id"]: card for card in _profiles.pci_profiles()}
     assert cards["10de:232c"]["profile"] == "nvidia_h20_3e"
     assert cards["10de:232c"]["vendor"] == "nvidia"
     assert cards["19e5:d802"]["profile"] == "ascend_910b"
-    assert cards["10de:2684"] == {
-        "pci_id": "10de:2684",
+    assert cards["10de:2685"] == {
+        "pci_id": "10de:2685",
         "vendor": "nvidia",
         "profile": None,
         "memory_bytes": None,
-        "name": "NVIDIA RTX 4090",
+        "name": "NVIDIA RTX 4090 D",
     }
 
 
@@ -27,6 +27,7 @@ def test_a_pci_id_is_listed_once():
     ("name", "runtime", "env", "platform"),
     [
         ("nvidia_h20_3e", "nvidia", {}, "cuda"),
+        ("nvidia_rtx_4090", "nvidia", {}, "cuda"),
         ("ascend_910b", "ascend", {"ASCEND_VISIBLE_DEVICES": "0"}, "cann"),
     ],
 )
@@ -39,6 +40,15 @@ def test_what_a_worker_container_needs(name, runtime, env, platform):
 def test_an_unknown_accelerator_lists_the_known_ones():
     with pytest.raises(_profiles.ProfileError, match="nvidia_h20_3e"):
         _profiles.accelerator("h20")
+
+
+@pytest.mark.parametrize("name", _profiles.accelerators())
+def test_every_fact_of_an_accelerator_has_a_source(name):
+    profile = _profiles.accelerator(name)
+    assert profile["cards_per_host"] >= 1
+    facts = {"pci_id", "memory_bytes", "cards_per_host", "device_type", "container"}
+    assert facts <= set(profile["sources"])
+    assert (profile["compute_capability"] is None) == ("compute_capability" not in profile["sources"])
 
 
 @pytest.mark.parametrize("pair", _data.names("pairs"))

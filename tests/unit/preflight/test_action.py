@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 
@@ -108,10 +107,40 @@ def test_an_undefined_secret_is_named(tmp_path):
 
 
 def test_a_site_without_hosts_fails(tmp_path):
-    shutil.copy(REPOSITORY / "playbooks" / "site.yml", tmp_path / "site.yml")
-    done = play(tmp_path, {}, playbook="site.yml")
+    done = play(tmp_path, {}, playbook=str(REPOSITORY / "playbooks" / "site.yml"))
     assert done.returncode == 2, done.stdout + done.stderr
     assert "ERROR server_missing" in done.stdout + done.stderr
+
+
+def test_the_report_is_printed_once(tmp_path):
+    content = inventory(gpustack_server_ur="x", gpustack_server_port=8080)
+    output = play(tmp_path, content).stdout
+    assert "    msg: 3 hosts checked, 1 error, 1 warning. No host was touched.\n" in output
+    assert output.count("gpustack_server_ur on server-01, h20-01, h20-02") == 1
+    assert "findings:" not in output
+    output = play(tmp_path, content, "-v").stdout
+    assert "      id: variable_unknown\n" in output
+
+
+def test_the_files_of_the_inventory_are_read(tmp_path):
+    (tmp_path / "group_vars").mkdir()
+    (tmp_path / "group_vars" / "all.yml").write_text("first: 1\nsecond: 2\nfirst: 3\n", encoding="utf-8")
+    (tmp_path / "more.yml").write_text("gpustack_version: 2.30\n", encoding="utf-8")
+    output = play(tmp_path, inventory(), "-e", "@more.yml").stdout
+    assert "where     group_vars/all.yml:3\n" in output
+    assert "where     gpustack_version in more.yml:1\n" in output
+
+
+def test_a_value_of_the_command_line_says_so(tmp_path):
+    more = ("-e", "gpustack_server_port=8080 gpustack_allow_public_addresses=false", "-e", '{"gpustack_server_ur": 1}')
+    output = play(tmp_path, inventory(gpustack_cluster_name=5), *more).stdout
+    hosts = "server-01, h20-01, h20-02"
+    assert f"where     gpustack_server_port on {hosts}, given with -e\n" in output
+    assert "give a whole number as JSON: -e '{\"gpustack_server_port\": ...}'; name=value is always text\n" in output
+    assert "give true or false as JSON: -e '{\"gpustack_allow_public_addresses\": ...}'" in output
+    assert f"where     gpustack_server_ur on {hosts}, given with -e\n" in output
+    assert "did you mean gpustack_server_url?" in output
+    assert f"where     gpustack_cluster_name on {hosts}\n" in output
 
 
 def test_a_warning_is_shown_and_passes(tmp_path):

@@ -27,6 +27,7 @@ def test_as_dict():
         "expected": "a",
         "fix": "do it",
         "source": "",
+        "accepted": "",
     }
 
 
@@ -51,3 +52,7 @@ def test_table_shows_errors_first_and_every_field():
 
 def test_table_of_nothing():
     assert _findings.table([]) == "no findings"
+
+
+def test_counted():
+    assert [_findings.counted(number, "host") for number in (0, 1, 2)] == ["0 hosts", "1 host", "2 hosts"]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import copy
+import dataclasses
+import hashlib
 import json
+import pathlib
 import time
 
 import pytest
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _findings, _profiles
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._preflight import check
 
 DIGEST = "sha256:" + "0a" * 32
@@ -122,12 +127,53 @@ def one_deployment_less(inventory):
         del values["gpustack_models"][0]["deployments"][1]
 
 
+def worker_config(**config):
+    return on("h20", "gpustack_worker_config", config)
+
+
+def one_host(inventory):
+    """Server and worker on one host, which is legal."""
+    inventory["hosts"] = {"one": dict(inventory["hosts"]["h20"])}
+    inventory["groups"] = {"all": ["one"], "gpustack_server": ["one"], "gpustack_worker": ["one"]}
+    one_deployment_less(inventory)
+    model(route=None)(inventory)
+
+
+def on_one_host(**values):
+    def change(inventory):
+        one_host(inventory)
+        inventory["hosts"]["one"].update(values)
+
+    return change
+
+
+def workstation(inventory):
+    inventory["hosts"]["h20"]["gpustack_accelerator"] = "nvidia_rtx_4090"
+    deployment(accelerator="nvidia_rtx_4090")(inventory)
+    model(route=None)(inventory)
+
+
+def third_deployment(inventory):
+    """Two models want all cards of the H20 host."""
+    for values in inventory["hosts"].values():
+        entry = {"accelerator": H20, "path": "/srv/models/a"}
+        values["gpustack_models"].append({"name": "second", "family": "deepseek_v4", "deployments": [entry]})
+
+
+def accept(*ids, reason="a test site"):
+    return everywhere("gpustack_accept", [{"id": id, "reason": reason} for id in ids])
+
+
 def unreadable(reason):
     return lambda inventory: inventory.update(unreadable={"npu": {"gpustack_cluster_name": reason}})
 
 
+CHECKS = pathlib.Path(__file__).parents[3] / "plugins" / "plugin_utils"
+CATALOGUE = _data.load("findings.yml")
 KINDS = [
     # servers and workers
+    ("group_clash", group("gpustack_worker_windows", ["h20"])),
+    ("group_clash", group("gpustack_worker_windows", ["server"])),
     ("server_missing", group("gpustack_server", [])),
     ("server_several", group("gpustack_server", ["server", "h20"])),
     ("accelerator_missing", without("h20", "gpustack_accelerator")),
@@ -141,6 +187,40 @@ KINDS = [
     ("worker_name_duplicate", on("h20", "gpustack_worker_name", "npu")),
     ("worker_config_reserved", on("h20", "gpustack_worker_config", {"token": "x"})),
     ("worker_address_unreachable", on("h20", "gpustack_worker_address", "127.0.0.1")),
+    ("worker_address_unreachable", on("h20", "gpustack_worker_address", "0.0.0.0")),
+    ("worker_address_unreachable", on_one_host(gpustack_worker_address="127.0.0.1")),
+    # cards
+    *[
+        ("cards_exceeded", deployment(args=args))
+        for args in (
+            {"tensor-parallel-size": 16},
+            {"--tensor_parallel_size": "16"},
+            {"-tp": 16},
+            {"data-parallel-size": 2},
+            {"pipeline_parallel_size": 2},
+            {"tensor-parallel-size": 3, "dp": 3},
+        )
+    ],
+    ("cards_exceeded", on("h20", "gpustack_accelerator_count", 4)),
+    ("cards_short", third_deployment),
+    ("cards_short", deployment(replicas=2)),
+    ("cards_short", deployment(replicas=3, args={"gpu-memory-utilization": 0.4})),
+    # ports
+    ("port_overlap", worker_config(worker_port=10151)),
+    ("port_overlap", worker_config(service_port_range="40000-41000")),
+    ("port_overlap", worker_config(ray_port_range="10000-10150")),
+    ("port_overlap", on_one_host(gpustack_worker_config={"worker_port": 80})),
+    ("port_overlap", on_one_host(gpustack_server_port=40063, gpustack_server_url="http://10.0.0.21:40063")),
+    ("port_overlap", on_one_host(gpustack_worker_config={"worker_port": 443}, gpustack_tls_certificate="/a/b")),
+    *[("port_range_invalid", worker_config(worker_port=port)) for port in ("10150", 0, 65536, True, [1])],
+    *[
+        ("port_range_invalid", worker_config(service_port_range=span))
+        for span in ("40000", 40000, "40000-", "40063-40000", "0-1", "65000-65536", "40000 - 40063", {"a": 1})
+    ],
+    ("port_range_invalid", worker_config(ray_port_range="41000-41018")),
+    # proxies
+    ("no_proxy_cidr", deployment(env={"NO_PROXY": "localhost,10.0.0.0/8"})),
+    ("no_proxy_cidr", deployment(env={"no_proxy": "10.0.0.10 fd00::/8"})),
     ("server_url_missing", nowhere("gpustack_server_url")),
     ("server_url_missing", without("npu", "gpustack_server_url")),
     ("server_url_invalid", everywhere("gpustack_server_url", "10.0.0.10")),
@@ -157,7 +237,11 @@ KINDS = [
     ("admin_password_missing", everywhere("gpustack_admin_password", "")),
     *[
         ("admin_password_placeholder", everywhere("gpustack_admin_password", value))
-        for value in ("changeme", "Change_Me1!", "password", "admin", "gpustack", "example", "<your password>")
+        for value in (
+            *("changeme", "Change_Me1!", "Change-Me.1", "password", "admin", "gpustack", "example", "<your password>"),
+            *("xxx", "123456", "Passw0rd!", "P@ssw0rd1", "Password.123", "vault_gpustack_admin_password"),
+            *("gpustack_admin_password", "$GPUSTACK_PASSWORD", "${GPUSTACK_PASSWORD}", "**********"),
+        )
     ],
     *[
         ("admin_password_weak", everywhere("gpustack_admin_password", value))
@@ -165,6 +249,7 @@ KINDS = [
     ],
     # names and types
     ("variable_unknown", everywhere("gpustack_server_ur", "x")),
+    ("role_option_unknown", everywhere("verify_backups", True)),
     ("variable_type", everywhere("gpustack_server_port", "80")),
     ("variable_type", everywhere("gpustack_models", {})),
     *[
@@ -189,6 +274,40 @@ KINDS = [
     ("value_unreadable", unreadable("'x' is undefined")),
     ("site_value_differs", on("npu", "gpustack_version", "2.2.3")),
     ("gpustack_version_unsupported", everywhere("gpustack_version", "2.2.3")),
+    *[
+        ("knob_invented", everywhere(name, "x"))
+        for name in (
+            "gpustack_auto_compile",
+            "gpustack_dspark_strict_json",
+            "gpustack_dspark",
+            "gpustack_max_concurrency",
+        )
+    ],
+    *[
+        ("knob_invented", model(**{name: "x"}))
+        for name in (
+            "auto_compile",
+            "per_request",
+            "strict_json",
+            "vram_reserve_mb",
+            "dspark",
+            "config",
+            "max-concurrency",
+        )
+    ],
+    ("knob_invented", model(dspark={"enabled": True})),
+    ("knob_invented", model(dspark_options={"tokens": 7, "schema_cache_size": 1})),
+    ("knob_invented", model(dspark_options={"tokens": 7, "prompt_guided": True})),
+    ("knob_invented", deployment(vram_reserve_mb=1024)),
+    ("knob_invented", deployment(dspark=True)),
+    ("knob_invented", deployment(args={"--max-concurrency": 4})),
+    ("knob_invented", deployment(env={"DSPARK_AUTO_COMPILE": "1"})),
+    # what the site accepts
+    ("accept_unknown", accept("image_unlock")),
+    ("accept_refused", accept("server_missing")),
+    ("accept_unused", accept("image_unlocked")),
+    ("key_missing", everywhere("gpustack_accept", [{"id": "image_unlocked"}])),
+    ("key_value", accept("image_unlocked", reason=" ")),
     ("key_unknown", model(dspak=True)),
     ("key_unknown", deployment(replica=2)),
     ("key_missing", model(name=None)),
@@ -203,6 +322,7 @@ KINDS = [
     ("model_name_invalid", model(name="my model")),
     ("family_unknown", model(family="deepseek_v5")),
     ("deployment_duplicate", deployment_again),
+    ("family_unsupported_on_accelerator", workstation),
     ("deployment_without_host", group("gpustack_worker", ["h20"])),
     ("accelerator_unknown", deployment(accelerator="nvidia_h200")),
     ("model_path_relative", deployment(path="models/a")),
@@ -235,7 +355,14 @@ KINDS = [
     ("image_invalid", deployment(image="registry.example.org/A/b:1")),
     ("image_invalid", deployment(image="a/b@sha256:zz")),
     ("lock_digest_invalid", lock("docker.io/a/b:1", "sha256:abc")),
-    ("lock_digest_invalid", lock("docker.io/a/b:1", "sha256:" + "0" * 64)),
+    ("lock_digest_invalid", lock("docker.io/a/b:1", "0a" * 32)),
+    ("lock_digest_invalid", lock("docker.io/a/b:1", 1)),
+    *[
+        ("lock_digest_fake", lock("docker.io/a/b:1", f"sha256:{text}"))
+        for text in ("0" * 64, "a" * 64, "x" * 64, "...", "<digest>", "0123456789abcdef" * 4, "deadbeef" * 8)
+    ],
+    ("lock_digest_fake", lock("docker.io/a/b:1", f"sha256:{hashlib.sha256().hexdigest()}")),
+    ("lock_digest_fake", deployment(image="a/b@sha256:" + "0" * 64)),
     ("lock_name_invalid", lock("a/b:1", DIGEST)),
     *[
         ("rewrite_invalid", everywhere("gpustack_registry_rewrites", rewrites))
@@ -252,7 +379,6 @@ KINDS = [
         )
     ],
 ]
-WARNINGS = {"server_url_port", "image_unlocked", "gpustack_version_unsupported"}
 
 
 def test_a_sound_inventory_has_no_findings():
@@ -266,7 +392,7 @@ def test_kind(kind, break_it):
     findings = [finding for finding in check(inventory) if finding.id == kind]
     assert findings
     for finding in findings:
-        assert finding.severity == ("warning" if kind in WARNINGS else "error")
+        assert finding.severity == CATALOGUE[kind]["severity"]
         assert finding.where
         assert finding.expected
         assert finding.fix
@@ -294,6 +420,24 @@ def test_kind(kind, break_it):
         lambda inventory: inventory["groups"].update(gpustack_workers_h20=["h20"]),
         model(dspark=False, dspark_options={"sampling": "probabilistic"}),
         model(route=None),
+        # Cards: hosts of one accelerator may differ, small shares may meet on one card, others are counted apart.
+        on("h20", "gpustack_accelerator_count", 16),
+        lambda inventory: [on("h20", "gpustack_accelerator_count", 16)(inventory), third_deployment(inventory)],
+        deployment(replicas=2, args={"gpu-memory-utilization": 0.5}),
+        deployment(replicas=2, args={"tensor-parallel-size": 4}),
+        deployment(replicas=0),
+        deployment(args={"tensor-parallel-size": None, "pipeline-parallel-size": 8}),
+        # Ports of one host; the server has a network of its own but for the ports it publishes.
+        worker_config(worker_port=80),
+        worker_config(worker_port=10151, worker_metrics_port=10152),
+        worker_config(worker_port=10151, disable_worker_metrics=True),
+        worker_config(service_port_range="40000-40000", ray_port_range="40001-40020"),
+        on_one_host(gpustack_worker_config={"worker_port": 443}),
+        deployment(env={"NO_PROXY": "localhost,127.0.0.1,10.0.0.21,.example.org", "PATHS": "10.0.0.0/8"}),
+        # Real names that look like invented ones.
+        deployment(env={"CONCURRENCY": "4", "CONFIG": "/srv/a"}),
+        deployment(args={"config": "/srv/a.yml", "structured-outputs-config": {"backend": "xgrammar"}}),
+        group("gpustack_worker_windows", ["ws"]),
     ],
 )
 def test_what_is_allowed(change):
@@ -304,11 +448,7 @@ def test_what_is_allowed(change):
 
 def test_one_host_for_everything_may_use_localhost():
     inventory = sound()
-    inventory["hosts"] = {"one": dict(inventory["hosts"]["h20"], gpustack_server_url="http://localhost")}
-    inventory["hosts"]["one"]["gpustack_worker_address"] = "127.0.0.1"
-    inventory["groups"] = {"all": ["one"], "gpustack_server": ["one"], "gpustack_worker": ["one"]}
-    one_deployment_less(inventory)
-    model(route=None)(inventory)
+    on_one_host(gpustack_server_url="http://localhost")(inventory)
     assert check(inventory) == []
 
 
@@ -357,7 +497,7 @@ def test_a_name_that_only_shares_a_common_word_with_a_role_is_a_warning():
     inventory = sound()
     everywhere("verify_backups", True)(inventory)
     (finding,) = check(inventory)
-    assert (finding.id, finding.severity) == ("variable_unknown", "warning")
+    assert (finding.id, finding.severity) == ("role_option_unknown", "warning")
     assert "roles/verify/README.md" in finding.fix
 
 
@@ -390,10 +530,11 @@ def test_secrets_are_in_no_finding():
     secret = "hunter2-hunter2"
     everywhere("gpustack_admin_password", secret)(inventory)
     everywhere("gpustack_worker_config", secret)(inventory)
+    on("h20", "gpustack_worker_config", {"worker_port": secret})(inventory)
     everywhere("gpustack_admin_pasword", secret)(inventory)
     everywhere("gpustack_server_url", f"http://user:{secret}@")(inventory)
     deployment(env=secret)(inventory)
-    deployment(index=1, env={"HF_TOKEN": [secret]})(inventory)
+    deployment(index=1, env={"HF_TOKEN": [secret], "NO_PROXY": f"10.0.0.0/8,{secret}"})(inventory)
     findings = check(inventory)
     assert {"admin_password_weak", "variable_type", "variable_unknown", "server_url_invalid", "env_value"} <= {
         finding.id for finding in findings
@@ -431,6 +572,17 @@ def test_any_type_of_any_variable_is_judged_without_a_traceback(junk):
 JUNK = [None, 1, -1.5, "", "x y", True, [], [1], {}, {1: 1, "a": [2]}, [{1: 1, "a": 2}]]
 
 
+def complete():
+    """With what a sound inventory can do without."""
+    inventory = sound()
+    accept("image_unlocked")(inventory)
+    everywhere("gpustack_accelerator_count", 8)(inventory)
+    ports = {"worker_port": 10150, "service_port_range": "40000-40063", "disable_worker_metrics": False}
+    everywhere("gpustack_worker_config", ports)(inventory)
+    deployment(args={"tp": 8, "gpu-memory-utilization": 0.8}, env={"NO_PROXY": "10.0.0.0/8"})(inventory)
+    return inventory
+
+
 def places(value, path=()):
     yield path
     for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
@@ -439,15 +591,152 @@ def places(value, path=()):
 
 @pytest.mark.parametrize("junk", JUNK, ids=repr)
 def test_junk_anywhere_is_judged_without_a_traceback(junk):
-    names = [name for name in sound()["hosts"]["h20"] if name.startswith("gpustack_")]
-    for path in [path for path in places({name: sound()["hosts"]["h20"][name] for name in names}) if path]:
-        inventory = sound()
+    names = [name for name in complete()["hosts"]["h20"] if name.startswith("gpustack_")]
+    for path in [path for path in places({name: complete()["hosts"]["h20"][name] for name in names}) if path]:
+        inventory = complete()
         for values in inventory["hosts"].values():
             inner = values
             for key in path[:-1]:
                 inner = inner[key]
             inner[path[-1]] = copy.deepcopy(junk)
         check(inventory)
+
+
+def only(kind, inventory):
+    (finding,) = (finding for finding in check(inventory) if finding.id == kind)
+    return finding
+
+
+def test_a_family_and_an_accelerator_without_a_launch_profile(monkeypatch):
+    monkeypatch.setattr(_profiles, "has_pair", lambda family, accelerator: accelerator != ASCEND)
+    finding = only("pair_missing", sound())
+    assert "deepseek_v4 on ascend_910b" in finding.found
+
+
+def test_an_unsupported_card_is_told_with_what_the_engine_runs_on():
+    inventory = sound()
+    workstation(inventory)
+    finding = only("family_unsupported_on_accelerator", inventory)
+    assert "compute capability 8.9" in finding.found
+    assert finding.expected == "compute capability 9.x, 10.x, 12.x"
+    assert H20 in finding.fix
+    assert "vLLM" in finding.source
+
+
+def test_the_largest_host_of_an_accelerator_counts_and_is_named():
+    inventory = sound()
+    inventory["hosts"]["big"] = dict(inventory["hosts"]["h20"], gpustack_worker_address="10.0.0.22")
+    inventory["hosts"]["big"]["gpustack_accelerator_count"] = 12
+    inventory["groups"]["gpustack_worker"].append("big")
+    deployment(args={"tensor-parallel-size": 8, "pipeline-parallel-size": 2})(inventory)
+    finding = only("cards_exceeded", inventory)
+    assert finding.found == "tensor-parallel-size 8 x pipeline-parallel-size 2 = 16 cards for one instance"
+    assert "at most 12, the cards of big" in finding.expected
+
+
+def test_too_few_cards_are_told_with_the_arithmetic():
+    inventory = sound()
+    third_deployment(inventory)
+    finding = only("cards_short", inventory)
+    assert finding.found.startswith("16 cards needed")
+    for part in (f"flash-{H20}: 8 x 1 at 0.9", f"second-{H20}: 8 x 1 at 0.9"):
+        assert part in finding.found
+    assert finding.expected == "at most 8, the cards of h20"
+
+
+def test_what_to_write_instead_of_a_network():
+    inventory = sound()
+    deployment(env={"NO_PROXY": "localhost,10.0.0.0/8,secret.example.org"})(inventory)
+    finding = only("no_proxy_cidr", inventory)
+    assert finding.found == "a network: 10.0.0.0/8"
+    assert finding.fix.endswith("localhost, 127.0.0.1, 10.0.0.10, 10.0.0.21, 10.0.0.31")
+
+
+def test_an_invented_setting_is_answered_with_what_exists():
+    inventory = sound()
+    deployment(max_concurrency=4)(inventory)
+    (finding,) = check(inventory)
+    assert finding.where.startswith("gpustack_models[0].deployments[0].max_concurrency (flash)")
+    assert "max-num-seqs" in finding.expected
+
+
+def test_every_invented_setting_is_found_under_every_name():
+    for knob in _data.load("knobs.yml"):
+        assert knob["instead"]
+        assert knob["source"]
+        for name in (knob["name"], *knob.get("aliases", [])):
+            inventory = sound()
+            model(**{name: "x"})(inventory)
+            assert [finding.id for finding in check(inventory)] == ["knob_invented"], name
+
+
+def test_an_accepted_finding_stays_as_a_note_with_its_reason():
+    inventory = sound()
+    unlock("docker.io/gpustack/runtime:pause")(inventory)
+    unlock("docker.io/gpustack/runtime:health")(inventory)
+    before = check(inventory)
+    accept("image_moving_unlocked", reason=" rebuilt each week ")(inventory)
+    after = check(inventory)
+    assert [finding.severity for finding in before] == ["error", "error"]
+    assert after == [dataclasses.replace(finding, severity="note", accepted="rebuilt each week") for finding in before]
+
+
+def test_other_findings_are_not_touched_by_an_acceptance():
+    inventory = sound()
+    unlock("docker.io/gpustack/runtime:pause")(inventory)
+    everywhere("gpustack_server_port", 8080)(inventory)
+    accept("server_url_port", "value_unreadable", "imge_unlocked")(inventory)
+    found = {(finding.id, finding.severity, bool(finding.accepted)) for finding in check(inventory)}
+    assert found == {
+        ("image_moving_unlocked", "error", False),
+        ("server_url_port", "note", True),
+        ("accept_refused", "error", False),
+        ("accept_unknown", "error", False),
+    }
+    assert only("accept_unknown", inventory).fix == "did you mean image_unlocked?"
+
+
+def test_an_entry_without_a_reason_accepts_nothing():
+    inventory = sound()
+    unlock("docker.io/gpustack/gpustack:v2.3.0")(inventory)
+    everywhere("gpustack_accept", [{"id": "image_unlocked"}])(inventory)
+    assert {finding.id for finding in check(inventory)} == {"key_missing", "image_unlocked"}
+
+
+def test_findings_about_an_acceptance_cannot_be_accepted():
+    assert not [kind for kind in CATALOGUE if kind.startswith("accept_") and CATALOGUE[kind]["acceptable"]]
+
+
+def called_kinds():
+    """(kind, severity) of each finding that the checks make with a literal kind."""
+    for path in sorted(CHECKS.glob("_*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            made = isinstance(node, ast.Call) and getattr(node.func, "id", "") in _findings.SEVERITIES
+            if made and isinstance(node.args[0], ast.Constant):
+                yield node.args[0].value, node.func.id
+
+
+def test_every_kind_of_the_checks_is_in_the_catalogue_with_its_severity():
+    kinds = set(called_kinds())
+    assert len(kinds) > 60
+    assert kinds <= {(kind, entry["severity"]) for kind, entry in CATALOGUE.items()}
+
+
+def test_every_kind_of_the_catalogue_is_in_the_checks():
+    words = {
+        node.value
+        for path in CHECKS.glob("_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert set(CATALOGUE) <= words
+
+
+@pytest.mark.parametrize("kind", CATALOGUE)
+def test_an_entry_of_the_catalogue_is_complete(kind):
+    assert set(CATALOGUE[kind]) == {"title", "severity", "acceptable"}
+    assert CATALOGUE[kind]["severity"] in _findings.SEVERITIES
+    assert isinstance(CATALOGUE[kind]["acceptable"], bool)
 
 
 def test_every_wrong_weight_is_listed():

@@ -1,0 +1,66 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""gpustack_accept: findings a site takes on itself, one kind at a time and with a reason, become notes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, warning
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import nearest
+
+_NAME = "gpustack_accept"
+
+
+def apply(findings, site):
+    """The findings with the accepted ones as notes, and what is wrong with the acceptance itself."""
+    known = _data.load("findings.yml")
+    present = {finding.id for finding in findings}
+    reasons, own = {}, []
+    for index, kind, reason in _entries(site):
+        where = f"{_NAME}[{index}].id"
+        if kind not in known:
+            own.append(_unknown(where, kind, known))
+        elif not known[kind]["acceptable"]:
+            own.append(_refused(where, kind, known))
+        else:
+            reasons[kind] = reason
+            if kind not in present:
+                own.append(warning("accept_unused", where, kind, "a kind that is found on this site", "take it out"))
+    accepted = [
+        dataclasses.replace(finding, severity="note", accepted=reasons[finding.id])
+        if finding.id in reasons
+        else finding
+        for finding in findings
+    ]
+    return accepted + own
+
+
+def _entries(site):
+    """The entries that say which kind and why; the others have findings of the check of types."""
+    entries = site.value(_NAME)
+    for index, entry in enumerate(entries) if isinstance(entries, list) else ():
+        if not isinstance(entry, dict):
+            continue
+        kind, reason = entry.get("id"), entry.get("reason")
+        if isinstance(kind, str) and isinstance(reason, str) and reason.strip():
+            yield index, kind, reason.strip()
+
+
+def _unknown(where, kind, known):
+    close = nearest(kind, known)
+    fix = f"did you mean {close}?" if close else "write it as preflight prints it; docs/findings.md lists all"
+    return error("accept_unknown", where, repr(kind), "a kind of finding", fix)
+
+
+def _refused(where, kind, known):
+    return error(
+        "accept_refused",
+        where,
+        f"{kind} ({known[kind]['title'].lower()})",
+        "a kind to live with; with this one the run would stop later, or build something else than asked for",
+        f"take it out, and correct what {kind} reports",
+    )

@@ -1,0 +1,54 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The password of the account admin: there, a site's own, and strong enough. Its value never reaches a message."""
+
+from __future__ import annotations
+
+import re
+
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _placeholders
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error
+
+_NAME = "gpustack_admin_password"
+_LENGTH = 10
+_SYMBOLS = "!@#$%^&*_+."
+
+
+def check(site):
+    for host in site.servers[:1]:
+        value = site.hosts[host].get(_NAME)
+        if site.missing(host, _NAME):
+            yield _finding("admin_password_missing", "nothing", host)
+        elif not isinstance(value, str):
+            # Its type has its own finding.
+            continue
+        elif value != value.strip():
+            yield _finding("admin_password_weak", "white space before or after it (a line break, for one)", host)
+        elif _placeholders.is_password(value):
+            yield _finding("admin_password_placeholder", "a placeholder (not shown)", host)
+        elif _weaknesses(value):
+            yield _finding("admin_password_weak", "a password without " + ", ".join(_weaknesses(value)), host)
+
+
+def _weaknesses(password):
+    wanted = {
+        f"{_LENGTH} characters": len(password) >= _LENGTH,
+        "an upper-case letter": re.search(r"[A-Z]", password),
+        "a lower-case letter": re.search(r"[a-z]", password),
+        "a digit": re.search(r"[0-9]", password),
+        f"one of {_SYMBOLS}": any(symbol in password for symbol in _SYMBOLS),
+    }
+    return [what for what, met in wanted.items() if not met]
+
+
+def _finding(kind, found, host):
+    return error(
+        kind,
+        f"{_NAME} on {host}",
+        found,
+        f"at least {_LENGTH} characters with upper, lower, digit and one of {_SYMBOLS}",
+        "put a password of your own into an ansible-vault file",
+        "GPUStack 2.3.0 password policy; the length is this collection's",
+    )

@@ -1,0 +1,190 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a run did, host by host, as text. Knows nothing of Ansible's objects."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime
+import re
+import textwrap
+
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _findings
+
+SITE = "(site)"
+_HEADER = ("HOST", "RESULT", "CHANGED")
+_MESSAGE_LINES = 3
+_NARROWEST_WHY = 40
+_NAMES = 5
+# Messages that tell only that something failed; the streams tell what.
+_EMPTY_MESSAGES = ("", "non-zero return code")
+# What Ansible puts before them.
+_PREAMBLE = re.compile(r"^(?:(?:Task|Action|Module) failed: )+")
+_TRACEBACK = "Traceback (most recent call last)"
+
+_claimed = None
+
+
+def claim(playbook):
+    """True for the first who asks for this playbook. Callbacks cannot see each other."""
+    global _claimed
+    first = _claimed is not playbook
+    _claimed = playbook
+    return first
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """The task a host ended with. `everyone`: the task ran once on behalf of all hosts, so no host is to blame."""
+
+    task: str
+    message: str = ""
+    result: str = "failed"
+    everyone: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    host: str
+    result: str
+    changed: int | None = None
+    why: str = ""
+    message: str = ""
+
+    @property
+    def again(self):
+        return self.result in ("failed", "unreachable", "not finished")
+
+
+@dataclasses.dataclass
+class Run:
+    """`hosts`: all to report on; `present`: those the limit left; `touched`: those that had a task of their own."""
+
+    hosts: list
+    present: set
+    touched: set
+    failures: dict
+    changed: dict
+    stopped_by: str = ""
+
+    def rows(self):
+        """For the site as a whole where something failed there, then for each host."""
+        shared = [failure for failure in self.failures.values() if failure.everyone]
+        site = [Row(SITE, failure.result, None, failure.task, failure.message) for failure in shared]
+        return site + ([self._row(host) for host in self.hosts] if self.touched else [])
+
+    def _row(self, host):
+        failure = self.failures.get(host)
+        changed = self.changed.get(host, 0)
+        if failure and not failure.everyone:
+            return Row(host, failure.result, changed, failure.task, failure.message)
+        if host not in self.present:
+            return Row(host, "skipped", None, "not in this run")
+        if self.stopped_by:
+            return Row(host, "not finished", changed, f"the run stopped at: {self.stopped_by}")
+        if host not in self.touched:
+            return Row(host, "skipped", None, "no task for this host")
+        return Row(host, "done", changed)
+
+
+def hosts_again(rows):
+    """The hosts a second run is needed for; empty for every host that took part (and when nothing failed)."""
+    again = [row.host for row in rows if row.again]
+    took_part = [row.host for row in rows if row.again or row.result == "done"]
+    return [] if SITE in again or again == took_part else again
+
+
+def message(result):
+    """The first line of a failed task's result that tells something."""
+    if "censored" in result:
+        return "(message hidden by no_log)"
+    items = [item for item in result.get("results") or [] if isinstance(item, dict) and item.get("failed")]
+    if items:
+        return message(items[0])
+    findings = read_findings(result.get("findings"))
+    if _findings.has_errors(findings):
+        return _findings.summary(findings)
+    text = _PREAMBLE.sub("", _first_line(result.get("msg")))
+    if text in _EMPTY_MESSAGES or text.startswith("MODULE FAILURE"):
+        streams = (result.get(name) for name in ("stderr", "module_stderr", "stdout", "module_stdout"))
+        text = next(filter(None, map(_telling_line, streams)), text)
+    return text
+
+
+def _first_line(text):
+    if isinstance(text, list):
+        text = "\n".join(map(str, text))
+    return next((" ".join(line.split()) for line in str(text or "").splitlines() if line.strip()), "")
+
+
+def _telling_line(text):
+    lines = [line for line in str(text or "").splitlines() if line.strip()]
+    if any(_TRACEBACK in line for line in lines):
+        lines = lines[-1:]
+    return _first_line("\n".join(lines))
+
+
+def read_findings(content):
+    """Those of a result's findings that have the shape of one."""
+    fields = dataclasses.fields(_findings.Finding)
+    names = {field.name for field in fields}
+    needed = {field.name for field in fields if field.default is dataclasses.MISSING}
+    found = []
+    for item in content if isinstance(content, list) else []:
+        if isinstance(item, dict) and needed <= set(item) and item["severity"] in _findings.SEVERITIES:
+            found.append(_findings.Finding(**{name: str(item[name]) for name in names & set(item)}))
+    return found
+
+
+def on_hosts(findings):
+    """`{host: findings}` to findings that name their hosts, the same one of many hosts once."""
+    hosts = collections.defaultdict(list)
+    for host in sorted(findings):
+        for finding in dict.fromkeys(findings[host]):
+            hosts[finding].append(host)
+    return [
+        dataclasses.replace(finding, where=f"{finding.where} on {_several(names)}") for finding, names in hosts.items()
+    ]
+
+
+def _several(names):
+    more = len(names) - _NAMES
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:_NAMES])} and {more} more"
+
+
+def text(rows, findings, proposal, command, seconds, width):
+    """The whole summary."""
+    parts = [_table(rows, width)] if rows else []
+    # What a site has accepted is settled.
+    unique = _findings.ordered(dict.fromkeys(finding for finding in findings if not finding.accepted))
+    if unique:
+        lines = [f"  {finding.severity.upper():<7} {_findings.line(finding)}" for finding in unique]
+        parts.append("\n".join(["Findings that remain:", *lines]))
+    if command:
+        parts.append(f"{proposal}\n  {command}")
+    parts.append(f"Duration: {datetime.timedelta(seconds=round(seconds))}")
+    return "\n\n".join(parts)
+
+
+def _table(rows, width):
+    cells = [(row.host, row.result, "" if row.changed is None else str(row.changed)) for row in rows]
+    sizes = [max(map(len, column)) for column in zip(_HEADER, *cells)]
+    indent = " " * (sum(sizes) + 2 * len(sizes))
+    room = max(width - len(indent), _NARROWEST_WHY)
+    lines = [_line(_HEADER, sizes, "WHY" if any(row.why for row in rows) else "")]
+    for row, cell in zip(rows, cells):
+        lines.append(_line(cell, sizes, _shortened(row.why, room, 1)))
+        lines += [indent + line for line in _shortened(row.message, room, _MESSAGE_LINES).splitlines()]
+    return "\n".join(lines)
+
+
+def _line(cells, sizes, why):
+    host, result, changed = cells
+    return f"{host:<{sizes[0]}}  {result:<{sizes[1]}}  {changed:>{sizes[2]}}  {why}".rstrip()
+
+
+def _shortened(text, width, lines):
+    return textwrap.fill(text, width, max_lines=lines, placeholder=" ...")

@@ -1,0 +1,196 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The summary at the end of real runs. Every host is this machine but one, whose SSH port is closed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+REPOSITORY = pathlib.Path(__file__).parents[3]
+NAME = "inferops.gpustack.summary"
+CLOSED = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+HOSTS = {
+    "all": {
+        "vars": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable},
+        "children": {
+            "gpustack_server": {"hosts": {"gs-01": {}}},
+            "gpustack_worker": {"hosts": {"h20-01": {}, "h20-02": CLOSED, "npu-01": {}}},
+        },
+    }
+}
+ALL_THERE = "all:!h20-02"
+
+
+def play(*tasks, hosts="gpustack_server:gpustack_worker", name="Play"):
+    return {"name": name, "hosts": hosts, "gather_facts": False, "tasks": list(tasks)}
+
+
+# One task of a role of ours, which changes nothing.
+OURS = {
+    "name": "Hosts",
+    "hosts": "gpustack_server:gpustack_worker",
+    "gather_facts": False,
+    "roles": ["inferops.gpustack.host_probe"],
+}
+CHANGE = {"name": "Change", "ansible.builtin.debug": {}, "changed_when": True}
+
+
+def fail(host="npu-01", **keywords):
+    return {
+        "name": "Break",
+        "ansible.builtin.fail": {"msg": "the {{ 'hunter2' }} is\nbroken"},
+        "when": f"inventory_hostname == '{host}'",
+        **keywords,
+    }
+
+
+def run(directory, *plays, arguments=(), playbook="play.yml", inventory=HOSTS, **environment):
+    (directory / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
+    (directory / "play.yml").write_text(yaml.safe_dump(list(plays)), encoding="utf-8")
+    command = [sys.executable, "-m", "ansible", "playbook", "-i", "hosts.yml", str(playbook), *arguments]
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    return subprocess.run(
+        command,
+        cwd=directory,
+        env={
+            **inherited,
+            "ANSIBLE_CALLBACKS_ENABLED": NAME,
+            "ANSIBLE_COLLECTIONS_PATH": str(REPOSITORY / "collections"),
+            "ANSIBLE_NOCOLOR": "1",
+            "COLUMNS": "100",
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def summary(done):
+    assert done.stdout.count("\nSUMMARY") == 1, done.stdout + done.stderr
+    return done.stdout.partition("\nSUMMARY")[2]
+
+
+def rows(done):
+    """`{host: rest of its row}`"""
+    table = summary(done).split("\n\n")[0].splitlines()[2:]
+    return {line.split()[0]: " ".join(line.split()[1:]) for line in table if not line.startswith(" ")}
+
+
+def test_one_host_out_of_reach_does_not_keep_the_others(tmp_path):
+    done = run(tmp_path, OURS, play(CHANGE, hosts="gpustack_worker"))
+    assert done.returncode == 4
+    assert rows(done) == {
+        "gs-01": "done 0",
+        "h20-01": "done 1",
+        "h20-02": "unreachable 0 Look at the host",
+        "npu-01": "done 1",
+    }
+    assert "Connection refused" in summary(done)
+    assert "\n  ansible-playbook play.yml -i hosts.yml --limit h20-02\n" in summary(done)
+
+
+def test_a_failed_host_beside_the_limit_and_a_hidden_result(tmp_path):
+    secret = fail(no_log=True)
+    arguments = ("--limit", "gs-01,npu-01", "-e", "password=hunter2")
+    done = run(tmp_path, OURS, play(secret, CHANGE), arguments=arguments)
+    assert done.returncode == 2
+    assert rows(done) == {
+        "gs-01": "done 1",
+        "h20-01": "skipped not in this run",
+        "h20-02": "skipped not in this run",
+        "npu-01": "failed 0 Break",
+    }
+    assert "hidden by no_log" in summary(done)
+    assert "hunter2" not in summary(done)
+    assert "(with -e as before):\n  ansible-playbook play.yml -i hosts.yml --limit npu-01\n" in summary(done)
+
+
+def test_a_task_that_failed_for_all_stops_all(tmp_path):
+    once = fail("gs-01", run_once=True)
+    done = run(tmp_path, OURS, play(CHANGE, once), arguments=("--limit", ALL_THERE))
+    assert done.returncode == 2
+    assert rows(done) == {
+        "(site)": "failed Break",
+        "gs-01": "not finished 1 the run stopped at: Break",
+        "h20-01": "not finished 1 the run stopped at: Break",
+        "h20-02": "skipped not in this run",
+        "npu-01": "not finished 1 the run stopped at: Break",
+    }
+    assert f"\n  ansible-playbook play.yml -i hosts.yml --limit '{ALL_THERE}'\n" in summary(done)
+
+
+def test_a_play_that_nobody_survives_stops_the_others(tmp_path):
+    server = play(fail("gs-01"), hosts="gpustack_server", name="Server")
+    done = run(tmp_path, OURS, server, play(CHANGE), arguments=("--limit", "gs-01,h20-01"))
+    assert rows(done) == {
+        "gs-01": "failed 0 Break",
+        "h20-01": "not finished 0 the run stopped at: Break",
+        "h20-02": "skipped not in this run",
+        "npu-01": "skipped not in this run",
+    }
+    assert "--limit gs-01,h20-01\n" in summary(done)
+
+
+def test_ignored_and_rescued_failures_are_none(tmp_path):
+    tasks = (fail(ignore_errors=True), {"block": [fail()], "rescue": [CHANGE]})
+    done = run(tmp_path, OURS, play(*tasks), arguments=("--limit", "npu-01"))
+    assert done.returncode == 0
+    assert rows(done)["npu-01"] == "done 1"
+    assert "ansible-playbook" not in summary(done)
+
+
+def test_a_check_proposes_the_run(tmp_path):
+    done = run(tmp_path, OURS, arguments=("--check", "--limit", "gs-01"))
+    assert "(check mode, nothing was changed)" in done.stdout
+    assert "To do it:\n  ansible-playbook play.yml -i hosts.yml --limit gs-01\n" in summary(done)
+
+
+def test_findings_of_hosts_and_of_tasks_are_shown_once(tmp_path):
+    finding = {"id": "made-up", "severity": "warning", "where": "a place", "found": "x", "expected": "y", "fix": "z"}
+    # A set_fact of this name stands in for a look at the host: what it shows last is what remains.
+    facts = [
+        {"name": "See", "ansible.builtin.set_fact": {"cacheable": True, "gpustack_host": {"findings": found}}}
+        for found in ([{**finding, "id": "mended"}], [finding])
+    ]
+    told = json.dumps({"changed": False, "findings": [{**finding, "severity": "error", "id": "told"}]})
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library" / "tell.py").write_text(
+        f"#!/usr/bin/python\n# WANT_JSON\nprint({told!r})\n", encoding="utf-8"
+    )
+    done = run(tmp_path, OURS, play(*facts, {"name": "Tell", "tell": {}}), arguments=("--limit", "gs-01,npu-01"))
+    assert summary(done).partition("Findings that remain:\n")[2].split("\n\n")[0].splitlines() == [
+        "  ERROR   told: a place: x; expected y; z",
+        "  WARNING made-up: a place on gs-01, npu-01: x; expected y; z",
+    ]
+
+
+def test_other_peoples_playbooks_get_no_summary(tmp_path):
+    done = run(tmp_path, play(CHANGE), arguments=("--limit", "gs-01"))
+    assert done.returncode == 0
+    assert "SUMMARY" not in done.stdout
+
+
+def test_a_machine_readable_output_stays_one(tmp_path):
+    done = run(tmp_path, OURS, arguments=("--limit", "gs-01"), ANSIBLE_STDOUT_CALLBACK="ansible.posix.json")
+    assert json.loads(done.stdout)["stats"]["gs-01"]["failures"] == 0
+
+
+@pytest.mark.parametrize(
+    ("playbook", "enabled"),
+    [(REPOSITORY / "site.yml", NAME), ("inferops.gpustack.site", "ansible.posix.profile_tasks")],
+    ids=["path", "name"],
+)
+def test_our_playbooks_bring_it_along_once(tmp_path, playbook, enabled):
+    done = run(tmp_path, playbook=playbook, inventory={}, ANSIBLE_CALLBACKS_ENABLED=enabled)
+    assert done.returncode == 2
+    assert list(rows(done)) == ["(site)"]
+    assert f"\n  ansible-playbook {playbook} -i hosts.yml\n" in summary(done)

@@ -1,0 +1,33 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""docs/findings.md: every kind of finding preflight can report."""
+
+from __future__ import annotations
+
+from pages.source import GENERATED, read, table
+
+INTRODUCTION = f"""\
+{GENERATED}
+# Findings of preflight
+
+Preflight prints each finding with its kind, where it is, what was found, what was expected and the fix. One `error`
+stops the run before any host is touched; a `warning` or a `note` does not.
+
+A kind marked *acceptable* may be listed, with a reason, in [`gpustack_accept`](inventory.md): its findings then become
+notes. The others cannot be accepted, because the run would fail later or build something else than was asked for.
+
+```yaml
+gpustack_accept:
+  - id: image_moving_unlocked
+    reason: Test site; the nightly image is wanted as it is.
+```
+"""
+
+
+def render():
+    rows = [
+        (f"`{name}`", kind["severity"], kind["title"], "yes" if kind["acceptable"] else "")
+        for name, kind in sorted(read("findings.yml").items())
+    ]
+    return f"{INTRODUCTION}\n{table(('kind', 'severity', 'meaning', 'acceptable'), rows)}\n"
