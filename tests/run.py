@@ -28,21 +28,34 @@ LINT = [
     ["yamllint", "--strict", "."],
     ["ansible-lint", "--offline", "-c", ".config/ansible-lint.yml", "-q"],
     ["antsibull-changelog", "lint"],
+    ["antsibull-docs", "lint-collection-docs", ".", "--plugin-docs"],
 ]
-#: name -> commands. Everything after `lab` needs the lab; `first_run` needs bare hosts.
+#: name -> commands. Everything after `lab` needs the lab; `check_mode` and `first_run` need bare hosts.
 SUITES = {
     "lint": LINT,
     "unit": [[*PYTEST, "tests/unit"]],
+    "preflight_corpus": [[*PYTEST, "-s", "tests/preflight_corpus"]],
+    "artefact": [[*PYTEST, "tests/artefact"]],
+    "sanity": [[sys.executable, "tests/sanity/run.py", "--quick"]],
     "lab": [[*PLAYBOOK, "lab/reset.yml"], [*PLAYBOOK, "lab/create.yml"]],
+    "check_mode": [[*PYTEST, f"{E2E}/test_check_mode.py"]],
     "first_run": [[*PYTEST, "-s", f"{E2E}/test_first_run.py"]],
+    "check_mode_again": [[*PYTEST, f"{E2E}/test_check_mode_again.py"]],
     "proofs": [[*PYTEST, "-s", f"{E2E}/test_proofs.py"]],
+    "installed": [[*PYTEST, f"{E2E}/test_installed.py"]],
+    "python38": [[*PYTEST, f"{E2E}/test_python38.py"]],
     "limit": [[*PYTEST, f"{E2E}/test_limit.py"]],
     "molecule": [["molecule", "test", "-s", "default", "-s", "cluster", "--shared-state", "--destroy=never"]],
     "server": [[*PYTEST, f"{E2E}/test_server.py"]],
     "worker_down": [[*PYTEST, "-s", f"{E2E}/test_worker_down.py"]],
+    "prod": [[*PYTEST, f"{E2E}/test_prod.py"]],
+    "single_node": [["molecule", "test", "-s", "single_node", "--destroy=never"]],
     "second_checkout": [[*PYTEST, f"{E2E}/test_second_checkout.py"]],
 }
-FULL = {"kill_each": [[*PYTEST, f"{E2E}/test_kill_each.py"]]}
+FULL = {
+    "sanity_full": [[sys.executable, "tests/sanity/run.py"]],
+    "kill_each": [[*PYTEST, f"{E2E}/test_kill_each.py"]],
+}
 
 
 class Early(threading.Thread):

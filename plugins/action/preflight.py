@@ -12,7 +12,7 @@ from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_core
 from ansible.template import Templar
 from ansible.utils.vars import load_extra_vars
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _findings, _preflight, _sources
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _findings, _output, _preflight, _sources
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._data import plain
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import (
     FACTS,
@@ -42,16 +42,21 @@ class ActionModule(ActionBase):
         hosts = _findings.counted(len(inventory["hosts"]), "host")
         summary = f"{hosts} checked, {_findings.summary(findings)}"
         result["changed"] = False
-        result["failed"] = _findings.has_errors(findings)
-        result["report"] = _findings.table(findings)
-        if result["failed"]:
+        failed = result["failed"] = _findings.has_errors(findings)
+        report = _findings.table(findings)
+        printed = failed and _output.for_people()
+        if printed:
+            # As text, whatever form the configuration gives to results.
+            self._display.display(f"\n{report}\n")
+        if failed:
             result["msg"] = f"{summary}. No host was touched."
         else:
             result["msg"] = summary
             # A passing task prints nothing by itself. Notes, accepted findings among them, are in the report.
             result["warnings"] = [_findings.line(each) for each in findings if each.severity == "warning"]
-        if not result["failed"] or self._display.verbosity:
-            # Ansible prints the whole result of a failed task; the report has said it all.
+        if not printed or self._display.verbosity:
+            # Ansible prints the whole result of a failed task, after a report that has said it all.
+            result["report"] = report
             result["findings"] = [finding.as_dict() for finding in findings]
         return result
 

@@ -37,11 +37,11 @@ import time
 
 from ansible import constants, context
 from ansible.plugins.callback import CallbackBase
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _rerun, _summary
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _output, _rerun, _summary
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import SITE_GROUPS
 
 _OURS = "inferops.gpustack."
-_FOR_MACHINES = ("json", "jsonl", "null")
+_PREFLIGHT = "inferops.gpustack.preflight"
 _WIDTH = 100
 
 
@@ -60,13 +60,14 @@ class CallbackModule(CallbackBase):
         self._present = set()
         self._touched = set()
         self._failures = {}
+        self._preflight = []
         self._findings = []
         self._host_findings = {}
 
     def v2_playbook_on_start(self, playbook):
         # Beside the playbook and by its full name in callbacks_enabled as well, it is loaded twice.
         first = _summary.claim(playbook)
-        self.disabled = not first or constants.DEFAULT_STDOUT_CALLBACK.rpartition(".")[2] in _FOR_MACHINES
+        self.disabled = not first or not _output.for_people()
         self._plays = {play._uuid for play in playbook.get_plays()}
 
     def v2_playbook_on_play_start(self, play):
@@ -115,7 +116,8 @@ class CallbackModule(CallbackBase):
         seconds = time.monotonic() - self._begin
         width = shutil.get_terminal_size((_WIDTH, 0)).columns
         self._display.banner("SUMMARY" + (" (check mode, nothing was changed)" if context.CLIARGS["check"] else ""))
-        self._display.display(_summary.text(rows, findings, proposal, command, seconds, width))
+        preflight = _summary.in_short("preflight", self._preflight)
+        self._display.display(_summary.text(rows, findings, proposal, command, seconds, width, preflight))
 
     def _note(self, result):
         content = result.result
@@ -123,7 +125,9 @@ class CallbackModule(CallbackBase):
             self._touched.add(result.host.name)
         for part in [content, *(content.get("results") or [])]:
             if isinstance(part, dict):
-                self._findings += _summary.read_findings(part.get("findings"))
+                # Preflight has told its own in full.
+                findings = self._preflight if result.task.action == _PREFLIGHT else self._findings
+                findings += _summary.read_findings(part.get("findings"))
         facts = (content.get("ansible_facts") or {}).get("gpustack_host")
         if facts:
             # A later look at the host replaces the earlier one: what a role has mended does not remain.

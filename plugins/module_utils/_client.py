@@ -188,7 +188,7 @@ class Client:
                 f"The certificate of {self.url} is not trusted: {cause.verify_message}.",
                 endpoint=endpoint,
                 reason="Certificate",
-                hint="Name the CA that signed it with ca_path.",
+                hint="Name the CA that signed it: gpustack_ca_certificate in an inventory, ca_path in a task.",
             )
         if isinstance(cause, socket.timeout) and cause is error:
             return NoAnswerInTime(

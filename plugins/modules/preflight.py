@@ -49,11 +49,11 @@ msg:
   type: str
 report:
   description: All findings as text for people, errors first.
-  returned: always
+  returned: as C(findings); a failing run prints it above its result
   type: str
 findings:
   description: All findings as data, errors first.
-  returned: when there is no error, or with C(-v)
+  returned: when there is no error, with C(-v), or when the output is for machines (JSON)
   type: list
   elements: dict
   contains:

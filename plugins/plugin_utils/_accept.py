@@ -29,7 +29,7 @@ def apply(findings, site):
         else:
             reasons[kind] = reason
             if kind not in present:
-                own.append(warning("accept_unused", where, kind, "a kind that is found on this site", "take it out"))
+                own.append(_unused(where, kind))
     accepted = [
         dataclasses.replace(finding, severity="note", accepted=reasons[finding.id])
         if finding.id in reasons
@@ -56,11 +56,16 @@ def _unknown(where, kind, known):
     return error("accept_unknown", where, repr(kind), "a kind of finding", fix)
 
 
+def _unused(where, kind):
+    found = f"{kind}, which was not found"
+    return warning("accept_unused", where, found, "only kinds that are found on this site", f"take it out of {_NAME}")
+
+
 def _refused(where, kind, known):
     return error(
         "accept_refused",
         where,
         f"{kind} ({known[kind]['title'].lower()})",
-        "a kind to live with; with this one the run would stop later, or build something else than asked for",
-        f"take it out, and correct what {kind} reports",
+        "a kind that can be accepted; with this one the run would stop later, or build something else",
+        f"take it out of {_NAME}, and correct what {kind} reports",
     )

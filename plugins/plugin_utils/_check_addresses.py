@@ -15,6 +15,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import listed
 
 _ADDRESS = "gpustack_worker_address"
+_BARE = re.compile(r"[\w.-]+(:[0-9]+)?", re.ASCII)
 _LOCALHOST = ("localhost", "localhost.localdomain", "ip6-localhost")
 
 
@@ -93,7 +94,7 @@ def _reachable(site, host, where, address):
             where,
             str(address),
             "an IP address the server can reach",
-            "write the address of the host itself, of the interface that faces the server",
+            "write the host's address on the network it shares with the server",
         )
     elif address.is_global and site.of(host, "gpustack_allow_public_addresses") is not True:
         yield error(
@@ -125,11 +126,15 @@ def _one_server_url(site, where, value, hosts, expected):
     except ValueError:
         url, host, port = None, None, None
     if not host or url.scheme not in ("http", "https") or re.search(r"\s", value):
-        fix = "write the scheme, the address and, where it is not 80 or 443, the port"
+        fix = (
+            f"write http://{value}" if _BARE.fullmatch(value) else "write http:// or https://, the address and the port"
+        )
         yield error("server_url_invalid", where, _without_credentials(value), expected, fix)
         return
     if url.username is not None or url.path.strip("/") or url.query or url.fragment:
-        fix = "write nothing after the address and port; the account is admin with gpustack_admin_password"
+        fix = (
+            f"write {url.scheme}://{url.netloc.rpartition('@')[2]}: no account, and nothing after the address and port"
+        )
         yield error("server_url_invalid", where, _without_credentials(value), expected, fix)
         return
     remote = [worker for worker in hosts if worker in set(site.workers) - set(site.servers)]
@@ -153,7 +158,8 @@ def _port(site, where, scheme, port):
             where,
             f"port {port or 80}",
             f"gpustack_server_port, which is {listening}",
-            "make the two agree, unless a proxy stands between them",
+            f"write port {listening} in the URL, or set gpustack_server_port: {port or 80}; "
+            "accept it if a proxy stands between them",
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _plan, _profiles
-from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import counted, error
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import listed
 
 # What multiplies the cards of one instance, with vLLM's short forms.
@@ -111,7 +111,7 @@ def _exceeded(where, factors, needed, accelerator, host, there):
         where,
         f"{product}, so one instance needs {needed} cards",
         f"at most {there}, the cards of {host}, the largest {accelerator} host",
-        "lower the sizes in args, or set gpustack_accelerator_count where a host has more cards",
+        "lower the sizes in args, or set gpustack_accelerator_count if a host has more cards",
     )
 
 
@@ -123,13 +123,16 @@ def _short(accelerator, deployments, hosts, undeclared):
     together = sum(cards * instances * share for unused, cards, instances, share in deployments)
     if max(alone, together) <= there + undeclared:
         return
-    terms = [f"{name}: {cards} x {instances} at {share:g}" for name, cards, instances, share in deployments]
+    terms = [
+        f"{name}: {instances} x {counted(cards, 'card')}, {share:g} of each"
+        for name, cards, instances, share in deployments
+    ]
     needed = alone if alone > there else math.ceil(together)
     yield error(
         "cards_short",
         f"deployments on {accelerator}: {listed(name for name, *unused in deployments)}",
-        f"{needed} cards needed (cards x instances at their share of a card: {'; '.join(terms)})",
+        f"{needed} cards needed ({'; '.join(terms)})",
         f"at most {there}, the cards of {listed(hosts)}",
-        "lower replicas or the parallel sizes, take a deployment out, or add hosts",
+        "lower replicas or the sizes in args, take a deployment out, or add hosts",
         _SOURCE,
     )

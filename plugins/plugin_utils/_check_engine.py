@@ -10,6 +10,7 @@ import re
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _arguments, _knobs, _plan
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._schema import kind_of
 
 _FLAG = re.compile(r"^(--)?[A-Za-z][A-Za-z0-9_.-]*$")
 _VARIABLE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
@@ -44,7 +45,7 @@ def _args(entry, where):
             yield error(
                 "argument_twice",
                 f"{where}.{flag}",
-                f"set by {seen[name]} too",
+                f"also set by {seen[name]}",
                 "one value for each argument",
                 "take one of the two out",
             )
@@ -64,7 +65,7 @@ def _args(entry, where):
                 f"{where}.{flag}",
                 repr(value),
                 "text without spaces, quotes or backslashes",
-                "write structured values as a mapping or a list; they are passed on as JSON",
+                "take these characters out (rename the file, for example); write JSON as a YAML mapping or list",
                 "GPUStack 2.3.0 splits arguments like a shell",
             )
 
@@ -99,7 +100,7 @@ def _env(env, where):
             yield error(
                 "env_value",
                 f"{where}.{variable}",
-                f"a value of type {type(value).__name__}",
+                f"{kind_of(value)}, not text",
                 "text or a number",
-                "write the exact text the engine expects, in quotes",
+                'write in quotes the text the engine expects, such as "1" or "true"',
             )

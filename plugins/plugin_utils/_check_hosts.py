@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _profiles
-from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, one_of
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import (
     SERVER_GROUP,
     WINDOWS_GROUP,
@@ -41,8 +41,8 @@ def _clashes(site):
                 f"groups {group} and {WINDOWS_GROUP}",
                 f"in both: {listed(both)}",
                 f"Windows machines in {WINDOWS_GROUP}, Linux hosts in {group}",
-                "take the host out of one; the Linux half (WSL) of a Windows machine is a host of its own, "
-                f"such as {both[0]}-wsl",
+                "take the host out of one group; a Windows machine with WSL is two hosts, its Linux half is "
+                f"for example {both[0]}-wsl",
             )
 
 
@@ -57,7 +57,7 @@ def _servers(site):
             f"group {SERVER_GROUP}",
             f"{len(site.servers)} hosts: {listed(site.servers)}",
             expected,
-            "leave one host there; a second server would be a second, separate cluster",
+            "leave one host there; a second server would be a second cluster, apart from the first",
         )
 
 
@@ -83,9 +83,9 @@ def _workers(site):
             yield error(
                 "worker_name_duplicate",
                 f"gpustack_worker_name on {host}",
-                f"{name!r}, as {seen[name]}",
+                f"{name!r}, which {seen[name]} has too",
                 "a name of its own for each worker",
-                "take gpustack_worker_name out (the inventory name is used then), or correct one of the two",
+                "correct one of the two, or take gpustack_worker_name out: the worker then has its inventory name",
             )
         seen.setdefault(name, host)
         config = site.of(host, "gpustack_worker_config")
@@ -102,7 +102,7 @@ def _workers(site):
 
 def _accelerators(site):
     name, known = "gpustack_accelerator", _profiles.accelerators()
-    expected = "one of " + ", ".join(known)
+    expected = one_of(known)
     without = [host for host in site.workers if site.missing(host, name)]
     if without:
         yield error(
@@ -110,7 +110,7 @@ def _accelerators(site):
             f"{name} on {listed(without)}",
             "nothing",
             expected,
-            f"declare {name} on the host or on its group",
+            f"set {name} on the host or on its group",
         )
     for value, hosts in site.variants(name):
         if isinstance(value, str) and value.strip() and value not in known:
@@ -124,6 +124,6 @@ def unknown_accelerator(where, value):
         "accelerator_unknown",
         where,
         repr(value),
-        "one of " + ", ".join(known),
+        one_of(known),
         f"did you mean {close}?" if close else "use a known accelerator profile",
     )

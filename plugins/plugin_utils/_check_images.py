@@ -15,11 +15,8 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import opt
 _LOCK = "gpustack_artefacts_lock"
 _REWRITES = "gpustack_registry_rewrites"
 _HOST = re.compile(r"^(localhost|[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+|[A-Za-z0-9.-]+(?=:)|\[[0-9a-f:]+\](?=:))(:[0-9]+)?$")
+_FORM, _EXAMPLE = "<registry>/<repository>:<tag>", "docker.io/vllm/vllm-openai:v0.25.0"
 _READ_DIGEST = "docker buildx imagetools inspect <image>, or skopeo inspect docker://<image>"
-_PIN = (
-    "pin it: read its digest from the registry the hosts pull from ("
-    f"{_READ_DIGEST}), and write it under all.vars.{_LOCK} in a YAML file of the inventory"
-)
 
 
 def check(site):
@@ -32,7 +29,7 @@ def check(site):
         try:
             image = _images.parse(name)
         except _images.ImageError as reason:
-            yield error("image_invalid", where, str(reason), "<registry>/<repository>:<tag>", "correct the image name")
+            yield error("image_invalid", where, str(reason), _FORM, f"write {_FORM}, such as {_EXAMPLE}")
             continue
         if _placeholders.is_digest(image.digest):
             yield _fake_digest(where, image.digest)
@@ -67,24 +64,28 @@ def _engine(model, entry, where):
 
 
 def _unlocked(where, name):
+    fix = (
+        f"pin it: read its digest from the registry the hosts pull from ({_READ_DIGEST}), "
+        f"and add to {_LOCK}: {name}: sha256:<digest>"
+    )
     if _images.moving_tag(name):
         return error(
             "image_moving_unlocked",
             where,
             f"{name}, whose content changes under the same tag",
             f"its digest in {_LOCK}",
-            _PIN,
+            fix,
         )
-    return warning("image_unlocked", where, name, f"its digest in {_LOCK}", _PIN)
+    return warning("image_unlocked", where, name, f"its digest in {_LOCK}", fix)
 
 
 def _fake_digest(where, digest):
     return error(
         "lock_digest_fake",
         where,
-        f"{digest!r}, which stands in examples; no registry gives it",
+        f"{digest!r}, the digest of an example; no registry gives it",
         "the digest of this image, as the registry gives it",
-        f"read it: {_READ_DIGEST}; or take it out until it is known",
+        f"read the digest from the registry ({_READ_DIGEST}), or take it out until you know it",
     )
 
 
@@ -111,7 +112,7 @@ def _lock_entries(lock):
                 where,
                 f"{name!r}, which matches no image",
                 "<registry host>/<repository>:<tag>",
-                f"write {canonical}" if canonical else "correct the image name",
+                f"write {canonical}" if canonical else f"write a name such as {_EXAMPLE}",
             )
 
 
@@ -143,5 +144,5 @@ def _rewrites(rewrites):
                 f"{_REWRITES}.{registry}",
                 repr(prefix),
                 "<host>[:port][/path], as it stands in image names",
-                "begin with the registry's host (with a dot or a port); no scheme, capitals, spaces or final slash",
+                "write it like 10.0.0.5:5000 or r.example.com/docker.io: no scheme, capitals, spaces or final slash",
             )

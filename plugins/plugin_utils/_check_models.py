@@ -11,7 +11,7 @@ import re
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _plan, _profiles, _schema
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._check_hosts import unknown_accelerator
-from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, one_of
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import deployments, option
 
 # GPUStack's rule for the names of routes; it is stricter than the one for deployments.
@@ -45,7 +45,7 @@ def _duplicate_models(models):
             yield error(
                 "model_duplicate",
                 f"gpustack_models[{index}]",
-                f"{name!r}, as gpustack_models[{seen[name]}]",
+                f"the name {name!r}, which gpustack_models[{seen[name]}] has too",
                 "a name of its own for each model",
                 "rename one, or move its deployments to the other entry",
             )
@@ -61,7 +61,7 @@ def _model(model, where):
             f"{where}.name",
             repr(name),
             "a letter first, a letter or digit last, between them letters, digits and _ - . :",
-            "choose such a name: clients use it, and it becomes a route",
+            f"write {_suggested(name)}; clients use this name",
             "GPUStack 2.3.0, names of model routes",
         )
     if isinstance(family, str) and family not in _profiles.families():
@@ -70,9 +70,14 @@ def _model(model, where):
             "family_unknown",
             f"{where}.family",
             repr(family),
-            "one of " + ", ".join(_profiles.families()),
+            one_of(_profiles.families()),
             f"did you mean {close}?" if close else "use a known model family",
         )
+
+
+def _suggested(name):
+    suggested = re.sub(r"[^A-Za-z0-9_\-.:]+", "-", name).strip("_-.:")
+    return suggested if _ROUTE_NAME.match(suggested) else "a name of this form, such as deepseek-v4"
 
 
 def _deployment(site, model, entry, where, hosts, first):
@@ -83,7 +88,7 @@ def _deployment(site, model, entry, where, hosts, first):
             yield error(
                 "deployment_duplicate",
                 where,
-                f"deployment {_plan.deployment_name(model['name'], accelerator)}, as {first[accelerator]}",
+                f"a second {_plan.deployment_name(model['name'], accelerator)}; the first is {first[accelerator]}",
                 "one deployment for each model and accelerator",
                 "take one out; for more instances raise `replicas` of the other",
             )
@@ -103,7 +108,7 @@ def _placement(site, model, accelerator, where, hosts):
             where,
             f"no worker host declares {accelerator}",
             f"at least one host in group gpustack_worker with gpustack_accelerator: {accelerator}",
-            "declare such a host, or take the deployment out",
+            f"set gpustack_accelerator: {accelerator} on a worker, or take the deployment out",
         )
     family = model.get("family")
     if family not in _profiles.families():
@@ -145,8 +150,8 @@ def _sampling(model, profile, where):
             "sampling_unsupported",
             where,
             f"dspark_options.sampling: {sampling}",
-            "one of " + ", ".join(profile["samplings"]),
-            "leave sampling out",
+            one_of(profile["samplings"]),
+            "take sampling out of dspark_options",
             profile["source"],
         )
 
@@ -158,13 +163,19 @@ def _path(path, where):
         yield error("model_path_relative", where, repr(path), expected, fix)
     elif posixpath.normpath(path) != path or ":" in path:
         fix = f"write {posixpath.normpath(path)}" if ":" not in path else "rename the directory: Docker splits at :"
-        yield error("model_path_form", where, repr(path), "a path without //, . , .., : and final slash", fix)
+        yield error(
+            "model_path_form",
+            where,
+            repr(path),
+            "a path without //, /./, /../ and :, and without a slash at its end",
+            fix,
+        )
     elif posixpath.dirname(path) in _SYSTEM_DIRECTORIES:
         yield error(
             "model_path_system",
             where,
             f"{path!r}, directly below {posixpath.dirname(path)}",
-            "a model directory whose parent holds nothing a container needs: it is mounted over the container's",
+            "another parent directory: the parent is mounted into the containers and hides what they have there",
             "move it, for example to /srv/models/" + (posixpath.basename(path) or "<model>"),
         )
     if re.search(r"\s", path):
@@ -192,8 +203,8 @@ def _weights(model, where):
                 "route_weight_without_deployment",
                 f"{where}.{accelerator}",
                 "no deployment of this model there",
-                "one of " + ", ".join(str(name) for name in served),
-                "take the weight out, or add the deployment",
+                one_of(served),
+                "take the weight out, or add a deployment for this accelerator",
             )
         if isinstance(weight, bool) or not isinstance(weight, int) or weight < 0:
             yield error(
@@ -201,7 +212,7 @@ def _weights(model, where):
                 f"{where}.{accelerator}",
                 repr(weight),
                 "a whole number, 0 or more",
-                "write such a number",
+                "write a whole number, 0 or more",
             )
             sound = False
     if not sound:
@@ -213,7 +224,7 @@ def _weights(model, where):
             where,
             "every weight is 0",
             "weights above 0",
-            "give every deployment a weight above 0: this route would serve nobody",
+            "give every deployment a weight above 0; with these weights nobody would be served",
         )
     elif not all(used):
         yield error(
@@ -221,6 +232,6 @@ def _weights(model, where):
             where,
             "zero and positive weights together",
             "weights above 0",
-            "take the deployment out instead of giving it weight 0",
+            "give it a weight above 0, or take the deployment with weight 0 out",
             "GPUStack 2.3.0 answers 422 to it",
         )

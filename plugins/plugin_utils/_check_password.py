@@ -49,6 +49,6 @@ def _finding(kind, found, host):
         f"{_NAME} on {host}",
         found,
         f"at least {_LENGTH} characters with upper, lower, digit and one of {_SYMBOLS}",
-        "put a password of your own into an ansible-vault file",
+        f"set {_NAME} to a password of your own, in a file encrypted with ansible-vault",
         "GPUStack 2.3.0 password policy; the length is this collection's",
     )

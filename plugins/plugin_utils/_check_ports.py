@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 import re
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _findings
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._schema import describe
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import listed
 
 _CONFIG = "gpustack_worker_config"
@@ -83,17 +84,17 @@ def _invalid(config, where):
         if value is None or _span(value, known):
             continue
         if "least" in known:
-            expected = f'text "<first>-<last>" with at least {known["least"]} ports up to {_LAST}'
+            expected = f'text "<first>-<last>", {_findings.counted(known["least"], "port")} or more, up to {_LAST}'
         else:
             expected = f"a whole number from 1 to {_LAST}"
         # The configuration holds secrets; what looks like a port is none.
-        shown = repr(value) if re.fullmatch(r"[0-9-]{1,11}", str(value)) else f"a value of type {type(value).__name__}"
+        shown = describe(value, secret=not re.fullmatch(r"[0-9:.,-]{1,11}", str(value)))
         yield error(
             "port_range_invalid",
             f"{_CONFIG}.{key} {where}",
             shown,
             expected,
-            f"write it so, or take it out for the default {known['default']}",
+            f"write it so, or take it out: the default is {known['default']}",
             _data.load("ports.yml")["source"],
         )
 
@@ -106,7 +107,7 @@ def _overlaps(pairs, where):
                 f"{_name(one)} {where}",
                 f"{_text(first)}, and {_name(other)} is {_text(second)}",
                 "ports of its own for each service of a host",
-                f"move {_name(one)} or {_name(other)}",
+                f"give {_name(one)} or {_name(other)} other ports",
             )
 
 

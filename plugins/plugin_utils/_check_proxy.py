@@ -38,7 +38,8 @@ def _finding(where, networks, site):
         "no_proxy_cidr",
         where,
         f"a network: {listed(networks)}",
-        "names and addresses alone: the HTTP client ignores networks, and sends what is in them to the proxy",
-        "write each name and address: " + listed(dict.fromkeys(["localhost", "127.0.0.1", *dialled(site)]), limit=6),
+        "names and addresses only: the HTTP client ignores a network, and what is in it goes through the proxy",
+        "instead of the network write the names and addresses: "
+        + listed(dict.fromkeys(["localhost", "127.0.0.1", *dialled(site)]), limit=6),
         "gpustack issue 3769 (aiohttp)",
     )

@@ -97,7 +97,7 @@ def _key_twice(path, key, first, second):
         f"{path}:{second}",
         f"the key {key} a second time; it is already in line {first} of the same mapping",
         "every key of a mapping once",
-        "merge the two, or take one out: Ansible uses the last one and drops the other",
+        "merge the two, or take one out; Ansible uses the last one and drops the other",
     )
 
 
@@ -108,7 +108,7 @@ def _value(path, name, value, spec):
         if kind == "str" and node.tag in _NUMBERS and str(yaml.safe_load(node.value)) != node.value:
             yield _loses_digits(where, "put the value in quotes")
         if node.tag == _TEXT and _comment_by_accident(node.value):
-            yield _jinja_comment(where, "write !unsafe before the value, which is then no template")
+            yield _jinja_comment(where, "write !unsafe before the value, so that it is no template")
 
 
 def _scalars(node, spec, inner, seen):
@@ -196,8 +196,8 @@ def _host_line(place, line, names):
                 "ini_comment",
                 where,
                 "a # within the value: Ansible drops it and the rest of the line",
-                "a value in quotes, or a space before a comment",
-                "put the value in quotes",
+                "a # in quotes, or with a space before it",
+                "put the value in quotes; if the # starts a comment, put a space before it",
             )
         # Ansible takes one pair of quotes away before it looks for numbers.
         yield from _ini_value(where, value, names[name], f"use two pairs of quotes: {name}='\"...\"'")

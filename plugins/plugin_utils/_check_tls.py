@@ -22,7 +22,7 @@ def check(site):
     certificate, key = (any(value for value, unused in site.variants(name)) for name in (_CERTIFICATE, _KEY))
     if certificate != key:
         there, absent = (_CERTIFICATE, _KEY) if certificate else (_KEY, _CERTIFICATE)
-        fix = f"set {absent} too, or take {there} out where a proxy in front of the server has the certificate"
+        fix = f"set {absent} too; or take {there} out, if a proxy in front of the server has the certificate"
         yield error("tls_incomplete", absent, f"nothing, but there is {there}", "both, or neither", fix)
     elif certificate:
         yield from _ports(site)
@@ -33,8 +33,8 @@ def check(site):
 
 def _ports(site):
     if site.value(_PORT) == site.value(_TLS_PORT):
-        fix = "give http and https a port each"
-        yield error("tls_port_taken", _TLS_PORT, f"{site.value(_TLS_PORT)}, as {_PORT}", "another port", fix)
+        fix = f"give {_TLS_PORT} or {_PORT} another port"
+        yield error("tls_port_taken", _TLS_PORT, f"{site.value(_TLS_PORT)}, which {_PORT} has too", "another port", fix)
 
 
 def _url(site, text, where):
@@ -48,7 +48,10 @@ def _url(site, text, where):
         fix = f"write https://{name}, so that passwords and tokens do not travel in plain text"
         yield _mismatch(where, "an http URL", f"an https URL, because there is {_CERTIFICATE}", fix)
     elif url.scheme == "https" and port != site.value(_TLS_PORT):
-        fix = "make the two agree, unless a proxy stands between them"
+        fix = (
+            f"write port {site.value(_TLS_PORT)} in the URL, or set {_TLS_PORT}: {port}; "
+            "accept it if a proxy stands between them"
+        )
         yield _mismatch(where, f"port {port}", f"{_TLS_PORT}, which is {site.value(_TLS_PORT)}", fix)
 
 

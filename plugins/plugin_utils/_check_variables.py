@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _knobs, _schema
-from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, warning
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, one_of, warning
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import nearest
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import (
     FACTS,
@@ -42,11 +42,13 @@ def _unreadable(site):
     for (name, reason), hosts in groups.items():
         if "hostvars" in reason:
             fix = (
-                "do not use hostvars inside this variable: Ansible leaves it undefined when another host reads it; "
-                "put the value into group_vars/all.yml instead"
+                "do not use hostvars inside this variable: it is undefined when another host reads the variable; "
+                "write the value itself, in group_vars/all.yml"
             )
+        elif "end of comment" in reason:
+            fix = "take {# out of the value, or write !unsafe before the value in a YAML file"
         else:
-            fix = "define what the template needs for these hosts, or write the value itself"
+            fix = "define what the template needs on these hosts, or write the value itself"
         yield error("value_unreadable", f"{name} on {listed(hosts)}", reason, "a value that can be resolved", fix)
 
 
@@ -161,6 +163,6 @@ def _version(site):
             "gpustack_version_unsupported",
             "gpustack_version",
             version,
-            "one of " + ", ".join(supported),
-            "use a supported release, or test this one yourself before production",
+            one_of(supported),
+            "use a supported release, or try this one on a test site first",
         )

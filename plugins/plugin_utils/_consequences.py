@@ -8,38 +8,39 @@ from __future__ import annotations
 
 import re
 
-# Kind to the kinds it follows from when they are about the same value.
-_OF_ONE_VALUE = {
-    "admin_password_weak": ("ini_comment", "jinja_comment"),
-    "key_type": ("number_loses_digits",),
-    "server_url_invalid": ("ini_comment",),
-    "server_url_port": ("tls_url_mismatch",),
-    "value_unreadable": ("jinja_comment",),
-    "variable_type": ("ini_comment", "number_loses_digits"),
-    "variable_value": ("ini_comment",),
-    "worker_address_not_ip": ("ini_comment",),
-}
-# The same, wherever they are.
-_OF_THE_SITE = {"deployment_without_host": ("worker_group_misnamed",)}
-_ENDLESS_COMMENT = "end of comment"
+# (consequence, cause, what the consequence shows when it is one). Both are about the same value.
+_OF_ONE_VALUE = (
+    ("admin_password_weak", "ini_comment", ""),
+    ("admin_password_weak", "jinja_comment", ""),
+    ("key_type", "number_loses_digits", "number)"),
+    ("server_url_invalid", "ini_comment", "#"),
+    ("server_url_port", "tls_url_mismatch", ""),
+    ("value_unreadable", "jinja_comment", "end of comment"),
+    ("variable_type", "ini_comment", "#"),
+    ("variable_type", "number_loses_digits", "number)"),
+    ("variable_value", "ini_comment", "#"),
+    ("worker_address_not_ip", "ini_comment", "#"),
+)
+# (consequence, cause), wherever they are.
+_OF_THE_SITE = (("deployment_without_host", "worker_group_misnamed"),)
 
 
 def left_out(findings):
     """The findings without the consequences. What a site accepts will not be mended, so it explains nothing."""
-    causes = {}
-    for finding in findings:
-        if not finding.accepted:
-            causes.setdefault(finding.id, set()).add(_place(finding))
-    return [finding for finding in findings if not _follows(finding, causes)]
-
-
-def _follows(finding, causes):
-    if any(cause in causes for cause in _OF_THE_SITE.get(finding.id, ())):
-        return True
-    if finding.id == "value_unreadable" and _ENDLESS_COMMENT not in finding.found:
-        return False
-    inside = re.compile(re.escape(_place(finding)) + r"(?:[.\[].*)?")
-    return any(inside.fullmatch(place) for cause in _OF_ONE_VALUE.get(finding.id, ()) for place in causes.get(cause, ()))
+    causes = [finding for finding in findings if not finding.accepted]
+    present = {finding.id for finding in causes}
+    gone = {kind for kind, cause in _OF_THE_SITE if cause in present}
+    left = [finding for finding in findings if finding.id not in gone]
+    for kind, cause, sign in _OF_ONE_VALUE:
+        places = [_place(finding) for finding in causes if finding.id == cause]
+        suspects = [finding for finding in left if finding.id == kind and sign in finding.found] if places else []
+        for place in {_place(finding) for finding in suspects}:
+            inside = re.compile(re.escape(place) + r"(?:[.\[].*)?")
+            here = [finding for finding in suspects if _place(finding) == place]
+            # More of them than of the causes: one at least is a mistake of its own.
+            if len(here) <= sum(bool(inside.fullmatch(each)) for each in places):
+                left = [finding for finding in left if finding not in here]
+    return left
 
 
 def _place(finding):

@@ -59,6 +59,12 @@ def counted(number, word):
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
+def one_of(names):
+    """`one of a, b`, or the only one."""
+    names = [str(name) for name in names]
+    return names[0] if len(names) == 1 else "one of " + ", ".join(names)
+
+
 def summary(findings):
     """`2 errors, 1 warning, 1 accepted`, or `no findings`."""
     parts = []

@@ -25,7 +25,7 @@ def finding(name, place, where):
         where,
         f"{name}, a setting that neither GPUStack nor an engine has",
         knob["instead"],
-        "take it out, and write what is expected where that is wanted",
+        "take it out; if you want its effect, write what stands under expected",
         knob["source"],
     )
 

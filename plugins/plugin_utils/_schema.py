@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import one_of
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import nearest
 
 _TYPES = {"str": str, "int": int, "bool": bool, "dict": dict, "list": list}
@@ -19,6 +20,7 @@ _WORDS = {
     "dict": "a mapping",
     "list": "a list",
 }
+_HOW = {"list": "write a list, with - before each entry", "dict": "write a mapping of key: value"}
 _BOOLEAN_WORDS = ("true", "false", "yes", "no", "on", "off")
 
 
@@ -33,10 +35,16 @@ class Problem:
 
 def describe(value, secret=False):
     """The value for a message; its kind alone when it is secret."""
+    if secret:
+        return f"{kind_of(value)} (not shown)"
+    if isinstance(value, (dict, list)):
+        return kind_of(value)
+    return f"{value!r} ({kind_of(value)})"
+
+
+def kind_of(value):
     kind = type(value).__name__
-    if secret or isinstance(value, (dict, list)):
-        return f"a value of type {kind}" + (" (not shown)" if secret else "")
-    return f"{value!r} ({kind})"
+    return _WORDS.get(kind, "a number" if kind == "float" else kind)
 
 
 def problems(value, spec, path=""):
@@ -48,7 +56,7 @@ def problems(value, spec, path=""):
     if value in spec.get("words", ()):
         return
     if "choices" in spec and value not in spec["choices"]:
-        expected = "one of " + ", ".join(spec["choices"])
+        expected = one_of(spec["choices"])
         yield Problem("choice", path, describe(value), expected, "write " + expected)
     if "minimum" in spec and value < spec["minimum"]:
         expected = f"{spec['minimum']} or more"
@@ -81,7 +89,7 @@ def _dict_problems(value, options, path):
         # A list that has to be there has to hold something.
         if value.get(key) is None or (spec.get("required") and value[key] == []):
             if spec.get("required"):
-                fix = f"add {key}: {spec['description']}"
+                fix = f"add the key {key}. {spec['description']}"
                 yield Problem("missing", _join(path, key), "nothing", _expected(spec), fix)
             continue
         yield from problems(value[key], spec, _join(path, key))
@@ -97,7 +105,7 @@ def _type_problem(value, spec, path):
     if spec["type"] == "int" and isinstance(value, str) and value.strip().isdigit():
         fix = "write the number without quotes; if it comes from a template, add `| int` to the template"
         return Problem("type", path, found, expected, fix)
-    return Problem("type", path, found, expected, f"write {expected}")
+    return Problem("type", path, found, expected, _HOW.get(spec["type"], f"write {expected}"))
 
 
 def _has_type(value, kind):

@@ -155,13 +155,21 @@ def _several(names):
     return ", ".join(names) if more <= 0 else f"{', '.join(names[:_NAMES])} and {more} more"
 
 
-def text(rows, findings, proposal, command, seconds, width):
-    """The whole summary."""
+def in_short(station, findings):
+    """One line for findings that were told in full before; nothing for none."""
+    left = [finding for finding in findings if finding.severity != "note"]
+    kinds = ", ".join(dict.fromkeys(finding.id for finding in _findings.ordered(left)))
+    return f"{station}: {_findings.summary(left)}, see above ({kinds})" if left else ""
+
+
+def text(rows, findings, proposal, command, seconds, width, before=""):
+    """The whole summary. `before`: a line for findings that were told before."""
     parts = [_table(rows, width)] if rows else []
     # What a site has accepted is settled.
     unique = _findings.ordered(dict.fromkeys(finding for finding in findings if not finding.accepted))
-    if unique:
-        lines = [f"  {finding.severity.upper():<7} {_findings.line(finding)}" for finding in unique]
+    if unique or before:
+        lines = [f"  {before}"] if before else []
+        lines += [f"  {finding.severity.upper():<7} {_findings.line(finding)}" for finding in unique]
         parts.append("\n".join(["Findings that remain:", *lines]))
     if command:
         parts.append(f"{proposal}\n  {command}")

@@ -35,6 +35,8 @@ EXCLUDED = {
     "worker_group_misnamed": "needs a group gpustack_worker without hosts",
     "admin_password_missing": "admin_password_weak: a site has one password",
     "admin_password_placeholder": "admin_password_weak: a site has one password",
+    "deployment_without_host": "accelerator_missing: that worker may be the host",
+    "server_url_port": "tls_url_mismatch: an http URL beside a certificate has no right port",
     "tls_incomplete": "tls_port_taken: ports and URL are judged when certificate and key are there",
 }
 PASSWORD = re.compile(r"harbour\W", re.IGNORECASE)
@@ -127,7 +129,13 @@ def test_the_mistake_is_found_and_told(case, run):
     assert done.code == (2 if "ERROR" in kinds.values() else 0), done.output
     for text in texts:
         assert text in done.text, done.output
+    if done.code == 0:
+        # The summary only names what was told before.
+        assert done.text.count(texts[0]) == 1
+        assert f"preflight: {len(kinds)} warning, see above" in done.text
     assert "Traceback" not in done.text
+    # Ansible's own warning of a key that stands twice quotes the lines before it.
+    assert "duplicate mapping key" not in done.text
     assert not PASSWORD.search(done.text), done.output
 
 

@@ -136,8 +136,8 @@ def test_a_value_of_the_command_line_says_so(tmp_path):
     output = play(tmp_path, inventory(gpustack_cluster_name=5), *more).stdout
     hosts = "server-01, h20-01, h20-02"
     assert f"where     gpustack_server_port on {hosts}, given with -e\n" in output
-    assert "give a whole number as JSON: -e '{\"gpustack_server_port\": ...}'; name=value is always text\n" in output
-    assert "give true or false as JSON: -e '{\"gpustack_allow_public_addresses\": ...}'" in output
+    assert "write JSON: -e '{\"gpustack_server_port\": 8080}'; with name=value it is always text\n" in output
+    assert "write JSON: -e '{\"gpustack_allow_public_addresses\": false}'" in output
     assert f"where     gpustack_server_ur on {hosts}, given with -e\n" in output
     assert "did you mean gpustack_server_url?" in output
     assert f"where     gpustack_cluster_name on {hosts}\n" in output

@@ -630,7 +630,7 @@ def test_the_largest_host_of_an_accelerator_counts_and_is_named():
     inventory["groups"]["gpustack_worker"].append("big")
     deployment(args={"tensor-parallel-size": 8, "pipeline-parallel-size": 2})(inventory)
     finding = only("cards_exceeded", inventory)
-    assert finding.found == "tensor-parallel-size 8 x pipeline-parallel-size 2 = 16 cards for one instance"
+    assert finding.found == "tensor-parallel-size 8 x pipeline-parallel-size 2, so one instance needs 16 cards"
     assert "at most 12, the cards of big" in finding.expected
 
 
@@ -639,7 +639,7 @@ def test_too_few_cards_are_told_with_the_arithmetic():
     third_deployment(inventory)
     finding = only("cards_short", inventory)
     assert finding.found.startswith("16 cards needed")
-    for part in (f"flash-{H20}: 8 x 1 at 0.9", f"second-{H20}: 8 x 1 at 0.9"):
+    for part in (f"flash-{H20}: 1 x 8 cards, 0.9 of each", f"second-{H20}: 1 x 8 cards, 0.9 of each"):
         assert part in finding.found
     assert finding.expected == "at most 8, the cards of h20"
 
@@ -650,6 +650,126 @@ def test_what_to_write_instead_of_a_network():
     finding = only("no_proxy_cidr", inventory)
     assert finding.found == "a network: 10.0.0.0/8"
     assert finding.fix.endswith("localhost, 127.0.0.1, 10.0.0.10, 10.0.0.21, 10.0.0.31")
+
+
+def test_what_has_a_finding_of_its_own_is_not_told_to_be_written():
+    inventory = sound()
+    deployment(env={"NO_PROXY": "10.0.0.0/8"})(inventory)
+    on("npu", "gpustack_server_url", "http://10.0.0.99/v1")(inventory)
+    on("npu", "gpustack_worker_address", "8.8.8.8")(inventory)
+    for number, address in enumerate(("127.0.0.1", "h20.example.org", "10.0.0.22")):
+        inventory["hosts"][f"more{number}"] = dict(inventory["hosts"]["h20"], gpustack_worker_address=address)
+        inventory["groups"]["gpustack_worker"].append(f"more{number}")
+    fix = only("no_proxy_cidr", inventory).fix
+    assert fix.endswith(": localhost, 127.0.0.1, 10.0.0.10, 10.0.0.21, 10.0.0.22")
+
+
+def same_model_again(inventory):
+    for index in (0, 1):
+        deployment(index, args={"tensor-parallel-size": 4})(inventory)
+    for values in inventory["hosts"].values():
+        values["gpustack_models"] *= 2
+
+
+def third_host_without(accelerator):
+    """The deployments need a second H20 host, whose accelerator is missing or misspelled."""
+
+    def change(inventory):
+        third_deployment(inventory)
+        inventory["hosts"]["h20-02"] = dict(
+            inventory["hosts"]["h20"], gpustack_worker_address="10.0.0.22", gpustack_accelerator=accelerator
+        )
+        inventory["groups"]["gpustack_worker"].append("h20-02")
+
+    return change
+
+
+def source(text):
+    return lambda inventory: inventory.update(sources={"hosts.yml": text})
+
+
+def ini(text):
+    return lambda inventory: inventory.update(sources={"hosts": text})
+
+
+def certificate(inventory):
+    everywhere("gpustack_tls_certificate", "/etc/ssl/tls.crt")(inventory)
+    everywhere("gpustack_tls_key", "/etc/ssl/tls.key")(inventory)
+
+
+def test_localhost_is_no_name_of_a_certificate():
+    inventory = sound()
+    certificate(inventory)
+    everywhere("gpustack_server_url", "http://localhost")(inventory)
+    assert only("tls_url_mismatch", inventory).fix.startswith("write https://<name in the certificate>,")
+
+
+WORKERS_MISNAMED = [group("gpustack_worker", []), group("gpustack_workers", ["h20"])]
+ENDLESS = unreadable("cannot be resolved: Syntax error in template: Missing end of comment tag")
+
+
+@pytest.mark.parametrize(
+    ("changes", "kinds"),
+    [
+        ([same_model_again], ["model_duplicate"]),
+        ([everywhere("gpustack_version", "v2.3.0")], ["variable_value"]),
+        ([deployment(engine_version="v0.25.0")], ["key_value"]),
+        ([model(dspark_options={"sampling": "random"})], ["key_value"]),
+        (WORKERS_MISNAMED, ["worker_group_misnamed"]),
+        ([third_host_without(None)], ["accelerator_missing"]),
+        ([third_host_without("nvidia_h20")], ["accelerator_unknown"]),
+        ([third_host_without("ascend_910")], ["accelerator_unknown", "cards_short"]),
+        ([without("npu", "gpustack_accelerator")], ["accelerator_missing"]),
+        ([on("npu", "gpustack_accelerator", "ascend_910")], ["accelerator_unknown"]),
+        ([on("npu", "gpustack_accelerator", "nvidia_h20")], ["accelerator_unknown", "deployment_without_host"]),
+        ([on("npu", "gpustack_accelerator", 910)], ["variable_type"]),
+        ([third_deployment, deployment(replicas="one")], ["key_type"]),
+        ([certificate, everywhere("gpustack_server_port", 8080)], ["tls_url_mismatch"]),
+        (
+            [certificate, everywhere("gpustack_server_port", 8080), accept("tls_url_mismatch")],
+            ["server_url_port", "tls_url_mismatch"],
+        ),
+        (
+            [*WORKERS_MISNAMED, accept("worker_group_misnamed")],
+            [*["deployment_without_host"] * 2, "worker_group_misnamed"],
+        ),
+        ([source("gpustack_cluster_name: 2.30"), everywhere("gpustack_cluster_name", 2.3)], ["number_loses_digits"]),
+        (
+            [source("gpustack_cluster_name: 2.30"), everywhere("gpustack_version", 2.3)],
+            ["number_loses_digits", "variable_type"],
+        ),
+        ([source("gpustack_cluster_name: 'a{#'"), ENDLESS], ["jinja_comment"]),
+        (
+            [
+                source("gpustack_worker_name: 2.30"),
+                on("h20", "gpustack_worker_name", 2.3),
+                on("npu", "gpustack_worker_name", 8),
+            ],
+            ["number_loses_digits", "variable_type", "variable_type"],
+        ),
+        (
+            [
+                ini("[all:vars]\ngpustack_server_url=http://10.0.0.10 # us\n"),
+                everywhere("gpustack_server_url", "http://10.0.0.10 # us"),
+            ],
+            ["ini_comment"],
+        ),
+        (
+            [ini("[all]\nh20 gpustack_worker_address=10.0.0.21#h\n"), on("npu", "gpustack_worker_address", "npu")],
+            ["ini_comment", "worker_address_not_ip"],
+        ),
+        ([source("gpustack_admin_password: 'a{#'"), ENDLESS], ["jinja_comment", "value_unreadable"]),
+        (
+            [source("gpustack_cluster_name: 'a{#'"), unreadable("'x' is undefined")],
+            ["jinja_comment", "value_unreadable"],
+        ),
+    ],
+)
+def test_one_mistake_is_one_finding_and_two_are_two(changes, kinds):
+    inventory = sound()
+    for change in changes:
+        change(inventory)
+    assert sorted(finding.id for finding in check(inventory)) == kinds
 
 
 def test_an_invented_setting_is_answered_with_what_exists():

@@ -63,6 +63,18 @@ def test_an_accepted_finding_does_not_remain():
     assert "image_unlocked" not in _summary.text([], [accepted], "", "", 1, 100)
 
 
+def test_what_preflight_has_told_is_one_line():
+    accepted = dataclasses.replace(WARNING, severity="note", accepted="our registry keeps its tags")
+    before = _summary.in_short("preflight", [WARNING, WARNING, accepted])
+    text = _summary.text([], [ERROR], "", "", 1, 100, before)
+    assert text.splitlines()[:3] == [
+        "Findings that remain:",
+        "  preflight: 2 warnings, see above (image_unlocked)",
+        "  ERROR   server_missing: inventory: no server; expected one host; add one",
+    ]
+    assert _summary.in_short("preflight", [accepted]) == ""
+
+
 def test_a_run_without_trouble_is_short():
     text = _summary.text([Row("gs-01", "done", 0)], [], "", "", 4, 100)
     assert text == "HOST   RESULT  CHANGED\ngs-01  done          0\n\nDuration: 0:00:04"
