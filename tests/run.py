@@ -48,7 +48,7 @@ SUITES = {
     "molecule": [["molecule", "test", "-s", "default", "-s", "cluster", "--shared-state", "--destroy=never"]],
     "server": [[*PYTEST, f"{E2E}/test_server.py"]],
     "worker_down": [[*PYTEST, "-s", f"{E2E}/test_worker_down.py"]],
-    "prod": [[*PYTEST, f"{E2E}/test_prod.py"]],
+    "prod": [[*PLAYBOOK, "lab/reset.yml"], [*PLAYBOOK, "lab/create.yml"], [*PYTEST, f"{E2E}/test_prod.py"]],
     "single_node": [["molecule", "test", "-s", "single_node", "--destroy=never"]],
     "second_checkout": [[*PYTEST, f"{E2E}/test_second_checkout.py"]],
 }

@@ -108,6 +108,7 @@ import re
 import shutil
 import stat
 import subprocess
+import tempfile
 import time
 
 from ansible_collections.inferops.gpustack.plugins.module_utils import _atomic_file, _daemon_json, _dockerd
@@ -192,7 +193,7 @@ def write(module, path, text, status):
     """(backup file, findings). In check mode the candidate is only judged, outside the file's directory."""
     dockerd = module.get_bin_path("dockerd", opt_dirs=["/usr/sbin", "/usr/local/bin"])
     if module.check_mode:
-        with _atomic_file.candidate(os.path.join(module.tmpdir, "daemon.json"), text, 0o600) as name:
+        with _atomic_file.candidate(os.path.join(tempfile.gettempdir(), "daemon.json"), text, 0o600) as name:
             return "", validate(dockerd, name, path)
     _atomic_file.make_directory(os.path.dirname(path))
     with _atomic_file.locked_directory(os.path.dirname(path)):
