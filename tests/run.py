@@ -49,7 +49,11 @@ SUITES = {
     "server": [[*PYTEST, f"{E2E}/test_server.py"]],
     "worker_down": [[*PYTEST, "-s", f"{E2E}/test_worker_down.py"]],
     "prod": [[*PLAYBOOK, "lab/reset.yml"], [*PLAYBOOK, "lab/create.yml"], [*PYTEST, f"{E2E}/test_prod.py"]],
-    "single_node": [["molecule", "test", "-s", "single_node", "--destroy=never"]],
+    # Reset, or Molecule remembers an earlier run and leaves its `prepare` out.
+    "single_node": [
+        ["molecule", "reset", "-s", "single_node"],
+        ["molecule", "test", "-s", "single_node", "--destroy=never"],
+    ],
     "second_checkout": [[*PYTEST, f"{E2E}/test_second_checkout.py"]],
 }
 FULL = {
