@@ -19,12 +19,18 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import (
     SITE_GROUPS,
     is_ours,
     known_variables,
+    role_option,
 )
 
 _ALSO_READ = ("ansible_host", "ansible_connection")
 _TEMPLATE = re.compile(r"\{[{%#]")
-# The name of a variable is no secret, unlike any other part of a message about a secret value.
-_UNDEFINED = re.compile(r"^'[A-Za-z_]\w*' is undefined", re.ASCII)
+# A password with braces is a template to Ansible, and its parts are then in the messages of the template engine. A name
+# of a vaulted variable is none of them.
+_UNDEFINED = re.compile(r"^'(vault_\w+|hostvars)' is undefined", re.ASCII)
+# Far more than any variable has, and few enough for every check that goes through a value.
+_LEVELS = 30
+# Ansible's words, at whatever depth of a value.
+_UNDECRYPTABLE = "undecryptable"
 _SCALARS = (str, int, float, type(None))
 
 
@@ -76,6 +82,7 @@ class ActionModule(ActionBase):
             "unreadable": unreadable,
             # Those of an @file are in the sources.
             "extra_vars": [name for name in load_extra_vars(self._loader) if _is_in(name, command_line)],
+            "asked": list(task_vars.get("ansible_inventory_sources") or ()),
             "sources": _sources.read(self._loader, task_vars, ours, hosts, command_line),
             "controller": {"ansible_core": ansible_core, "python": platform.python_version()},
         }
@@ -97,12 +104,14 @@ class _Reader:
         values, unreadable = {}, {}
         self._templar.available_variables = variables
         for name, raw in variables.items():
-            if name in FACTS or not (is_ours(name) or name in _ALSO_READ):
+            # A number or true as a name is no variable to Ansible either.
+            if not isinstance(name, str) or name in FACTS or not (is_ours(name) or name in _ALSO_READ):
                 continue
             # Of an unknown name only the name matters; it may be a misspelled secret.
-            known = name in known_variables() or name in _ALSO_READ
+            known = name in known_variables() or name in _ALSO_READ or role_option(name)
             value, reason = self._resolve(name, raw) if known else (None, None)
-            if reason:
+            # A role's option may use what only the role defines.
+            if reason and not role_option(name):
                 unreadable[name] = reason
             else:
                 values[name] = value
@@ -113,32 +122,32 @@ class _Reader:
         key = (name, id(raw))
         if key in self._shared and self._shared[key][0] is raw:
             return self._shared[key][1]
-        if _is_constant(raw):
-            result = (plain(raw), None)
-        else:
-            result = self._template(name, raw)
-            if known_variables().get(name, {}).get("scope") != "site":
-                return result
-        self._shared[key] = (raw, result)
-        return result
-
-    def _template(self, name, raw):
+        constant = False
         try:
-            return plain(self._templar.template(raw)), None
+            constant = _is_constant(raw)
+            value = plain(raw if constant else self._templar.template(raw))
+            # Numbers of thousands of digits have no text, and no message could show them.
+            repr(value)
+            result = (value, None)
         except Exception as error:  # Whatever a template raises is a finding.
-            return None, _reason(name, error)
+            result = (None, _reason(name, error))
+        if constant or known_variables().get(name, {}).get("scope") == "site":
+            self._shared[key] = (raw, result)
+        return result
 
 
 def _is_in(name, command_line):
     return any(name in option for option in command_line if not option.startswith("@"))
 
 
-def _is_constant(value):
+def _is_constant(value, levels=_LEVELS):
     """True when templating cannot change the value."""
+    if not levels:
+        raise RecursionError
     if isinstance(value, dict):
-        return all(_is_constant(key) and _is_constant(item) for key, item in value.items())
+        return all(_is_constant(key, levels - 1) and _is_constant(item, levels - 1) for key, item in value.items())
     if isinstance(value, (list, tuple)):
-        return all(_is_constant(item) for item in value)
+        return all(_is_constant(item, levels - 1) for item in value)
     # Anything else (a vaulted value, for one) is resolved by the templar.
     return isinstance(value, _SCALARS) and not (isinstance(value, str) and _TEMPLATE.search(value))
 
@@ -148,10 +157,22 @@ def _holds_secret(spec):
 
 
 def _reason(name, error):
-    kind = type(error).__name__
-    undefined = _UNDEFINED.match(str(error))
-    if undefined:
-        return f"cannot be resolved: {undefined.group()}"
-    if _holds_secret(known_variables().get(name, {})) and not str(error).startswith("Syntax error"):
-        return f"cannot be resolved ({kind}; details not shown, the value is secret or holds secrets)"
-    return f"cannot be resolved: {' '.join(str(error).split())}"
+    if isinstance(error, RecursionError):
+        return f"nested in more than {_LEVELS} levels, or a YAML alias that contains itself"
+    text = " ".join(str(error).split())
+    if _UNDECRYPTABLE in text:
+        return "cannot be decrypted"
+    if _holds_secret(known_variables().get(name, {})):
+        text = _without_secret(text, type(error).__name__)
+    return f"cannot be resolved: {text}"
+
+
+def _without_secret(text, kind):
+    """What may be told of the template engine's message about a value that is secret or holds secrets."""
+    named = _UNDEFINED.match(text)
+    if named:
+        return named.group()
+    if "Missing end of comment tag" in text:
+        return "Missing end of comment tag"
+    what = "a variable in it is undefined" if "is undefined" in text else kind
+    return f"{what} (details not shown: the value is secret or holds secrets)"

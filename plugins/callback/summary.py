@@ -10,7 +10,7 @@ type: aggregate
 short_description: Say at the end of a run what was done, what is left, and the next command
 description:
   - Prints, after the recap, one row for each host with its result, its number of changes and the reason when it is not
-    done, the findings that remain, the command to run next, and the duration.
+    done, what preflight looked at, the findings that remain, the command to run next, and the duration.
   - Covers every host of the groups C(gpustack_server), C(gpustack_worker) and C(gpustack_worker_windows), those that
     C(--limit) left out included.
   - The next command repeats the run for the hosts that failed, were unreachable or were not finished. After a check
@@ -42,6 +42,8 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import SIT
 
 _OURS = "inferops.gpustack."
 _PREFLIGHT = "inferops.gpustack.preflight"
+# Ansible checks the arguments of roles whatever tags are asked for, and does nothing for the host by that.
+_NO_WORK = ("validate_argument_spec", "ansible.builtin.validate_argument_spec")
 _WIDTH = 100
 
 
@@ -53,6 +55,9 @@ class CallbackModule(CallbackBase):
 
     def __init__(self):
         super().__init__()
+        self._reset()
+
+    def _reset(self):
         self._begin = time.monotonic()
         self._is_ours = False
         self._plays = set()
@@ -60,11 +65,13 @@ class CallbackModule(CallbackBase):
         self._present = set()
         self._touched = set()
         self._failures = {}
-        self._preflight = []
+        self._preflight = ""
         self._findings = []
         self._host_findings = {}
 
     def v2_playbook_on_start(self, playbook):
+        # One command line may have several playbooks.
+        self._reset()
         # Beside the playbook and by its full name in callbacks_enabled as well, it is loaded twice.
         first = _summary.claim(playbook)
         self.disabled = not first or not _output.for_people()
@@ -80,6 +87,9 @@ class CallbackModule(CallbackBase):
         self._is_ours = self._is_ours or task.get_name().startswith(_OURS) or task.action.startswith(_OURS)
 
     def v2_runner_on_ok(self, result):
+        if result.task.action == _PREFLIGHT:
+            # When it fails, the site's row says so.
+            self._preflight = f"preflight: {_summary.in_short(result.result)}"
         self._note(result)
 
     def v2_runner_on_skipped(self, result):
@@ -116,18 +126,18 @@ class CallbackModule(CallbackBase):
         seconds = time.monotonic() - self._begin
         width = shutil.get_terminal_size((_WIDTH, 0)).columns
         self._display.banner("SUMMARY" + (" (check mode, nothing was changed)" if context.CLIARGS["check"] else ""))
-        preflight = _summary.in_short("preflight", self._preflight)
-        self._display.display(_summary.text(rows, findings, proposal, command, seconds, width, preflight))
+        self._display.display(_summary.text(rows, findings, proposal, command, seconds, width, self._preflight))
 
     def _note(self, result):
         content = result.result
-        if not result.task.run_once:
+        if not result.task.run_once and result.task.action not in _NO_WORK:
             self._touched.add(result.host.name)
+        if result.task.action == _PREFLIGHT:
+            # It has told its findings in full.
+            return
         for part in [content, *(content.get("results") or [])]:
             if isinstance(part, dict):
-                # Preflight has told its own in full.
-                findings = self._preflight if result.task.action == _PREFLIGHT else self._findings
-                findings += _summary.read_findings(part.get("findings"))
+                self._findings += _summary.read_findings(part.get("findings"))
         facts = (content.get("ansible_facts") or {}).get("gpustack_host")
         if facts:
             # A later look at the host replaces the earlier one: what a role has mended does not remain.

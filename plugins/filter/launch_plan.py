@@ -48,9 +48,9 @@ _value:
   contains:
     deployments:
       description: >-
-        One entry for each GPUStack deployment, with name, model, accelerator, path, backend, image, parameters (one
-        string for each argument, in order), env, replicas, worker_selector and origins (flag or variable to where its
-        value came from).
+        One entry for each GPUStack deployment, with name, model, accelerator, path, directories (path, and that of a
+        draft model of its own), backend, image, parameters (one string for each argument, in order), env, replicas,
+        worker_selector and origins (flag or variable to where its value came from).
       type: list
       elements: dict
     routes:

@@ -82,8 +82,6 @@ def situation(name, model, instances, workers, first_counts):
         id=model["id"],
         replicas=model.get("replicas") or 0,
         worker_selector=model.get("worker_selector") or {},
-        ready_workers=len(usable),
-        placed=sum(one["state"] == "running" or one.get("worker_id") in usable for one in mine),
         instances=[{key: one.get(key) for key in keys} for one in mine],
     )
     if any(one["state"] == "running" for one in mine):
@@ -96,17 +94,11 @@ def situation(name, model, instances, workers, first_counts):
     lost = {worker["id"] for worker in fitting} - usable
     broken = [one for one in mine if one["state"] == "error" and one.get("worker_id") not in lost]
     if broken and not all(_starts_again(model, one, first_counts) for one in broken):
-        return dict(found, problem=" ".join(f"{_told(one)}." for one in broken))
-    states = ", ".join(_told(one) for one in mine)
+        return dict(found, problem=" ".join(f"{_placement.told(one)}." for one in broken))
+    states = ", ".join(_placement.told(one) for one in mine)
     return dict(found, waits_for=f"deployment {name}: {states or 'no instance yet'}")
 
 
 def _starts_again(model, instance, first_counts):
     restarts = (instance.get("restart_count") or 0) - first_counts[instance["id"]]
     return bool(model.get("restart_on_error")) and restarts < RESTARTS
-
-
-def _told(instance):
-    place = f" on {instance['worker_name']}" if instance.get("worker_name") else ""
-    message = " ".join((instance.get("state_message") or "no message").split()).rstrip(".")
-    return f"instance {instance['name']}{place} is {instance['state']}: {message}"

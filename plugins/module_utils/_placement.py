@@ -9,6 +9,9 @@ from ansible_collections.inferops.gpustack.plugins.module_utils._host_finding im
 
 SOURCE = "GPUStack 2.3.0, gpustack/policies/worker_filters: cluster_filter, label_matching_filter, status_filter"
 
+#: States that an instance does not leave by itself, or not soon.
+STUCK = ("pending", "error", "unreachable")
+
 
 def fitting(model, workers):
     """The workers with the labels that the deployment asks for, in whatever state they are."""
@@ -31,13 +34,12 @@ def why_unplaced(workers):
     return f"no worker that fits is ready: {states}" if states else "the server knows no worker that fits"
 
 
-def dead_routes(targets, unplaced):
-    """Names of the routes with nothing but unplaced deployments behind them.
+def dead_routes(targets, idle):
+    """Names of the routes with nothing behind them but deployments that do not run; `idle` are the ids of those.
 
     A route with another target serves: GPUStack sends nothing to a target that does not run, whatever its weight.
     """
-    ids = {one["id"] for one in unplaced}
-    alive = {target["route_name"] for target in targets if target.get("model_id") not in ids}
+    alive = {target["route_name"] for target in targets if target.get("model_id") not in idle}
     return {target["route_name"] for target in targets} - alive
 
 
@@ -62,23 +64,34 @@ def without_worker(one, targets, dead):
 
 
 def replicas_short(one):
-    """The finding about a deployment with fewer workers than replicas; None when it has all its instances.
+    """The finding about a deployment that runs with fewer instances than it should; None when the others will come.
 
-    An instance on a ready worker has its place, whether it runs or is still loading.
+    Each instance tells its own reason. One that nobody has looked at yet is pending without a message.
     """
-    if one["unplaced"] or one["placed"] >= one["replicas"] or one["ready_workers"] >= one["replicas"]:
+    stuck = [
+        instance
+        for instance in one["instances"]
+        if instance["state"] in STUCK and (instance["state"] != "pending" or instance["state_message"])
+    ]
+    if one["unplaced"] or not stuck or len(one["instances"]) - len(stuck) >= one["replicas"]:
         return None
     running = sum(instance["state"] == "running" for instance in one["instances"])
     return finding(
         "replicas_short",
         "warning",
         f"deployment {one['name']}",
-        f"{running} of {one['replicas']} instances run, because only {one['ready_workers']} ready worker"
-        f"{'s fit' if one['ready_workers'] != 1 else ' fits'}",
-        f"room for {one['replicas']} instances on ready workers {_labelled(one['worker_selector'])}",
-        "bring the other workers back and run again, or lower replicas in gpustack_models",
+        f"{running} of {one['replicas']} instances run; {'; '.join(map(told, stuck))}",
+        f"{one['replicas']} running instances on ready workers {_labelled(one['worker_selector'])}",
+        "bring missing workers back or free their cards, and run again; or lower replicas in gpustack_models",
         SOURCE,
     )
+
+
+def told(instance):
+    """An instance with its state and the server's reason for it, in one line."""
+    place = f" on {instance['worker_name']}" if instance.get("worker_name") else ""
+    message = " ".join((instance.get("state_message") or "no message").split()).rstrip(".")
+    return f"instance {instance['name']}{place} is {instance['state']}: {message}"
 
 
 def _labelled(selector):

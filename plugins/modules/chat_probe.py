@@ -129,8 +129,8 @@ not_asked:
 findings:
   description:
     - What is short but no error, each C({id, severity, where, found, expected, fix, source}).
-    - The id V(deployment_without_worker) goes with RV(not_placed). V(replicas_short) says that a deployment has fewer
-      ready workers than C(replicas), and not all its instances because of that.
+    - The id V(deployment_without_worker) goes with RV(not_placed). V(replicas_short) says that a deployment runs with
+      fewer instances than C(replicas), and what keeps the others. One that is still starting is no finding.
   returned: when models were asked, except in check mode
   type: list
   elements: dict
@@ -202,7 +202,9 @@ def placement(client, situations, models):
     """What no worker can take and what is therefore not asked."""
     unplaced = [one for one in situations if one["unplaced"]]
     targets = client.list_all("/v2/model-route-targets") if unplaced else []
-    dead = _placement.dead_routes(targets, unplaced) | {one["name"] for one in unplaced}
+    stopped = [one["id"] for one in client.list_all("/v2/models") if not one["replicas"]] if unplaced else []
+    idle = {*stopped, *(one["id"] for one in unplaced)}
+    dead = _placement.dead_routes(targets, idle) | {one["name"] for one in unplaced}
     findings = [_placement.without_worker(one, targets, dead) for one in unplaced]
     findings += [short for short in map(_placement.replicas_short, situations) if short]
     served = {

@@ -8,28 +8,37 @@ from __future__ import annotations
 
 import dataclasses
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _schema
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, warning
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import nearest
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import option
 
 _NAME = "gpustack_accept"
+# A few are what is left after a repair.
+_MOST_UNUSED = 3
 
 
 def apply(findings, site):
     """The findings with the accepted ones as notes, and what is wrong with the acceptance itself."""
     known = _data.load("findings.yml")
     present = {finding.id for finding in findings}
-    reasons, own = {}, []
+    reasons, first, unused, own = {}, {}, [], []
     for index, kind, reason in _entries(site):
         where = f"{_NAME}[{index}].id"
         if kind not in known:
             own.append(_unknown(where, kind, known))
         elif not known[kind]["acceptable"]:
             own.append(_refused(where, kind, known))
+        elif kind in reasons:
+            own.append(_twice(where, kind, first[kind]))
         else:
-            reasons[kind] = reason
+            reasons[kind], first[kind] = reason, index
             if kind not in present:
-                own.append(_unused(where, kind))
+                unused.append((where, kind))
+    if len(unused) > _MOST_UNUSED:
+        own.append(_many_unused([kind for where, kind in unused]))
+    else:
+        own.extend(_unused(where, kind) for where, kind in unused)
     accepted = [
         dataclasses.replace(finding, severity="note", accepted=reasons[finding.id])
         if finding.id in reasons
@@ -46,7 +55,7 @@ def _entries(site):
         if not isinstance(entry, dict):
             continue
         kind, reason = entry.get("id"), entry.get("reason")
-        if isinstance(kind, str) and isinstance(reason, str) and reason.strip():
+        if isinstance(kind, str) and _schema.fits(reason, option(f"{_NAME}.reason")):
             yield index, kind, reason.strip()
 
 
@@ -61,11 +70,26 @@ def _unused(where, kind):
     return warning("accept_unused", where, found, "only kinds that are found on this site", f"take it out of {_NAME}")
 
 
+def _many_unused(kinds):
+    return error(
+        "accept_many_unused",
+        _NAME,
+        f"{len(kinds)} kinds that were not found: {', '.join(kinds)}",
+        "only kinds that are found on this site; a list that covers everything hides what is new",
+        "take them out",
+    )
+
+
+def _twice(where, kind, first):
+    found = f"{kind}, which {_NAME}[{first}] has too"
+    return error("accept_twice", where, found, "each kind once, with one reason", "take one of the two out")
+
+
 def _refused(where, kind, known):
     return error(
         "accept_refused",
         where,
         f"{kind} ({known[kind]['title'].lower()})",
-        "a kind that can be accepted; with this one the run would stop later, or build something else",
+        "a kind that can be accepted; what this one reports is wrong on every site",
         f"take it out of {_NAME}, and correct what {kind} reports",
     )

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _plan, _profiles
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _plan, _profiles, _schema
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import counted, error
-from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import listed
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import listed, option
 
 # What multiplies the cards of one instance, with vLLM's short forms.
 _FACTORS = {
@@ -31,6 +31,7 @@ def check(site):
         if not hosts:
             continue
         settings = _settings(model, entry)
+        yield from _wrong_share(settings, where)
         factors = {name: _factor(settings, names) for name, names in _FACTORS.items()}
         needed = math.prod(factors.values())
         largest = max(hosts, key=hosts.get)
@@ -60,7 +61,7 @@ def _cards(site):
 
 def _declared(site, host, accelerator):
     count = site.hosts[host].get("gpustack_accelerator_count")
-    if isinstance(count, int) and not isinstance(count, bool) and count >= 1:
+    if count is not None and _schema.fits(count, option("gpustack_accelerator_count")):
         return count
     return _profiles.accelerator(accelerator)["cards_per_host"]
 
@@ -82,17 +83,36 @@ def _settings(model, entry):
 
 def _factor(settings, names):
     for value in (settings[name] for name in reversed(names) if name in settings):
-        if str(value).isdecimal() and int(value) > 0:
-            return int(value)
+        digits = str(value).lstrip("0")
+        if digits.isdecimal():
+            # Far more than any site has, and Python refuses to read thousands of digits.
+            return int(digits[:9])
     return 1
 
 
 def _share(settings):
+    share = _as_share(settings.get(_SHARE, _DEFAULT_SHARE))
+    return _DEFAULT_SHARE if share is None else share
+
+
+def _as_share(value):
     try:
-        share = float(settings.get(_SHARE, _DEFAULT_SHARE))
-    except (TypeError, ValueError):
-        return _DEFAULT_SHARE
-    return share if 0 < share <= 1 else _DEFAULT_SHARE
+        share = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return share if 0 < share <= 1 else None
+
+
+def _wrong_share(settings, where):
+    value = settings.get(_SHARE)
+    if value is not None and _as_share(value) is None:
+        yield error(
+            "key_value",
+            f"{where}.args.{_SHARE}",
+            _schema.describe(value, secret=not isinstance(value, (int, float))),
+            "a number above 0 and up to 1",
+            "write the share of each card's memory, for example 0.9",
+        )
 
 
 def _instances(replicas, hosts):
@@ -100,7 +120,7 @@ def _instances(replicas, hosts):
         return hosts
     if replicas is None:
         return 1
-    return replicas if isinstance(replicas, int) and not isinstance(replicas, bool) and replicas > 0 else 0
+    return replicas if _schema.fits(replicas, option("gpustack_models.deployments.replicas")) else 0
 
 
 def _exceeded(where, factors, needed, accelerator, host, there):

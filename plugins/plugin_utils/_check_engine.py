@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _arguments, _knobs, _plan
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _arguments, _knobs, _plan, _shown
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._schema import kind_of
 
-_FLAG = re.compile(r"^(--)?[A-Za-z][A-Za-z0-9_.-]*$")
-_VARIABLE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
+# What makes GPUStack split an argument, in words.
+_SPLITTING = {r"\s": "white space", '"': "a double quote", "'": "a single quote", r"\\": "a backslash"}
+_FLAG = re.compile(r"^(--)?[A-Za-z][A-Za-z0-9_.-]*\Z")
+_VARIABLE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 def check(site):
@@ -30,67 +32,75 @@ def _args(entry, where):
         seen["max-model-len"] = "max_model_len"
     for flag, value in entry["args"].items():
         name = _arguments.identity(flag)
-        knob = _knobs.finding(flag, "args", f"{where}.{flag}")
+        shown = _shown.name(flag)
+        here = f"{where}.{shown}"
+        knob = _knobs.finding(flag, "args", here)
         if knob:
             yield knob
         if not _FLAG.match(str(flag)):
             yield error(
                 "argument_name_invalid",
-                f"{where}.{flag}",
-                f"the name {flag!r}",
+                here,
+                f"the name {shown!r}",
                 "the flag alone: letters, digits and - _ .",
                 "write flag: value, for example max-num-seqs: 32",
             )
         if name in seen:
             yield error(
                 "argument_twice",
-                f"{where}.{flag}",
+                here,
                 f"also set by {seen[name]}",
                 "one value for each argument",
                 "take one of the two out",
             )
-        seen.setdefault(name, flag)
+        seen.setdefault(name, shown)
         if name in _plan.RESERVED_FLAGS:
             yield error(
                 "argument_reserved",
-                f"{where}.{flag}",
+                here,
                 "an argument GPUStack sets itself",
                 "any argument but " + ", ".join(_plan.RESERVED_FLAGS),
                 "take it out",
                 "GPUStack 2.3.0 answers 400 to it",
             )
-        if isinstance(value, str) and _splits(value):
+        splitting = _splitting(value) if isinstance(value, str) else []
+        if splitting:
             yield error(
                 "argument_unsafe",
-                f"{where}.{flag}",
-                repr(value),
+                here,
+                f"text with {' and '.join(splitting)}",
                 "text without spaces, quotes or backslashes",
                 "take these characters out (rename the file, for example); write JSON as a YAML mapping or list",
                 "GPUStack 2.3.0 splits arguments like a shell",
             )
 
 
-def _splits(value):
-    return not value.startswith(("{", "[")) and re.search(r"""[\s"'\\]""", value)
+def _splitting(value):
+    """What stands in the value, which itself may be a secret."""
+    if value.startswith(("{", "[")):
+        return []
+    return [words for character, words in _SPLITTING.items() if re.search(character, value)]
 
 
 def _env(env, where):
     for variable, value in env.items():
-        knob = _knobs.finding(variable, "env", f"{where}.{variable}")
+        shown = _shown.name(variable)
+        here = f"{where}.{shown}"
+        knob = _knobs.finding(variable, "env", here)
         if knob:
             yield knob
         if not _VARIABLE.match(str(variable)):
             yield error(
                 "env_name_invalid",
-                f"{where}.{variable}",
-                f"the name {variable!r}",
+                here,
+                f"the name {shown!r}",
                 "letters, digits and _, no digit first",
                 "write NAME: value, for example HF_HUB_OFFLINE: 1",
             )
         if variable == _plan.READY_TIMEOUT_MISNAMED:
             yield error(
                 "env_ready_timeout",
-                f"{where}.{variable}",
+                here,
                 "a variable no engine reads",
                 _plan.READY_TIMEOUT,
                 f"write {_plan.READY_TIMEOUT}: with the wrong name the limit stays at 600 s",
@@ -99,7 +109,7 @@ def _env(env, where):
         if isinstance(value, (bool, dict, list)):
             yield error(
                 "env_value",
-                f"{where}.{variable}",
+                here,
                 f"{kind_of(value)}, not text",
                 "text or a number",
                 'write in quotes the text the engine expects, such as "1" or "true"',

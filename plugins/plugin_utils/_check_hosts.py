@@ -50,6 +50,9 @@ def _servers(site):
     expected = f"exactly one host in group {SERVER_GROUP}"
     if not site.servers:
         fix = _group_fix(site, SERVER_GROUP, "put the server host there")
+        if not site.has_hosts:
+            asked = ", ".join(site.asked) or "any inventory"
+            fix = f"no host was read from {asked}; see Ansible's warnings above, and the path after -i"
         yield error("server_missing", f"group {SERVER_GROUP}", "no host", expected, fix)
     elif len(site.servers) > 1:
         yield error(

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _images, _placeholders, _plan, _profiles, _schema
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
+    _images,
+    _placeholders,
+    _plan,
+    _profiles,
+    _schema,
+    _shown,
+)
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, warning
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import option
 
 _LOCK = "gpustack_artefacts_lock"
 _REWRITES = "gpustack_registry_rewrites"
-_HOST = re.compile(r"^(localhost|[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+|[A-Za-z0-9.-]+(?=:)|\[[0-9a-f:]+\](?=:))(:[0-9]+)?$")
+_HOST = re.compile(r"^(localhost|[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+|[A-Za-z0-9.-]+(?=:)|\[[0-9a-f:]+\](?=:))(:[0-9]+)?\Z")
 _FORM, _EXAMPLE = "<registry>/<repository>:<tag>", "docker.io/vllm/vllm-openai:v0.25.0"
 _READ_DIGEST = "docker buildx imagetools inspect <image>, or skopeo inspect docker://<image>"
 
@@ -41,7 +48,7 @@ def check(site):
 def _used(site):
     """(where it comes from, image name) of everything that will run."""
     version = site.value("gpustack_version")
-    if _schema.fits(version, option("gpustack_version")):
+    if site.hosts and _schema.fits(version, option("gpustack_version")):
         yield "gpustack_version", _images.artefact("gpustack", version)
     if site.workers:
         yield "every worker", _images.artefact("runtime_pause")
@@ -91,14 +98,15 @@ def _fake_digest(where, digest):
 
 def _lock_entries(lock):
     for name, digest in lock.items():
-        where = f"{_LOCK}.{name}"
+        shown = _shown.without_account(name)
+        where = f"{_LOCK}.{shown}"
         if isinstance(digest, str) and _placeholders.is_digest(digest):
             yield _fake_digest(where, digest)
         elif not isinstance(digest, str) or not _images.DIGEST.match(digest):
             yield error(
                 "lock_digest_invalid",
                 where,
-                repr(digest),
+                _schema.describe(digest),
                 "sha256: and 64 hexadecimal digits, as the registry gives them",
                 f"read the digest again: {_READ_DIGEST}",
             )
@@ -110,7 +118,7 @@ def _lock_entries(lock):
             yield error(
                 "lock_name_invalid",
                 where,
-                f"{name!r}, which matches no image",
+                f"{shown!r}, which matches no image",
                 "<registry host>/<repository>:<tag>",
                 f"write {canonical}" if canonical else f"write a name such as {_EXAMPLE}",
             )
@@ -135,14 +143,15 @@ def _rewrites(rewrites):
     if not isinstance(rewrites, dict):
         return
     for registry, prefix in rewrites.items():
+        where = f"{_REWRITES}.{_shown.without_account(registry)}"
         if not isinstance(registry, str) or not _HOST.match(registry) or not _same_host(registry):
             fix = "write docker.io" if "docker.io" in str(registry) else "write the host (and port) as in image names"
-            yield error("rewrite_invalid", f"{_REWRITES}.{registry}", "no registry host", "<host>[:port]", fix)
+            yield error("rewrite_invalid", where, "no registry host", "<host>[:port]", fix)
         if not isinstance(prefix, str) or not _is_prefix(prefix):
             yield error(
                 "rewrite_invalid",
-                f"{_REWRITES}.{registry}",
-                repr(prefix),
+                where,
+                _schema.describe(prefix),
                 "<host>[:port][/path], as it stands in image names",
                 "write it like 10.0.0.5:5000 or r.example.com/docker.io: no scheme, capitals, spaces or final slash",
             )

@@ -15,12 +15,17 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import deployments, option
 
 # GPUStack's rule for the names of routes; it is stricter than the one for deployments.
-_ROUTE_NAME = re.compile(r"^[A-Za-z](?:[A-Za-z0-9_\-.:]*[A-Za-z0-9])?$")
-# The parent of a model directory is mounted read-only at the same place in the containers, and hides what is there.
-_SYSTEM_DIRECTORIES = (
-    *("/", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/root", "/run", "/sbin", "/sys", "/tmp"),
-    *("/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/sbin", "/var", "/var/lib", "/var/lib/gpustack", "/var/run"),
+_ROUTE_NAME = re.compile(r"^[A-Za-z](?:[A-Za-z0-9_\-.:]*[A-Za-z0-9])?\Z")
+# The parent of a model directory is mounted read-only at the same place in the containers, and hides what is there:
+# below these whatever the depth,
+_SYSTEM_TREES = (
+    *("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr"),
+    *("/var/lib/docker", "/var/lib/gpustack", "/var/run"),
 )
+# and as these themselves, while a directory of one's own below them hides nothing.
+_SYSTEM_DIRECTORIES = ("/", "/opt", "/root", "/tmp", "/var", "/var/lib")
+# GPUStack splits arguments like a shell, and engines are started by scripts.
+_SHELL_CHARACTERS = re.compile(r"""[\s"'`$\\]""")
 _WINDOWS_MOUNT = re.compile(r"^/mnt/[a-z](/|$)")
 
 
@@ -157,7 +162,7 @@ def _sampling(model, profile, where):
 
 
 def _path(path, where):
-    expected = "an absolute path without spaces, the same on the host and in the containers"
+    expected = "an absolute path without spaces, quotes, $, ` and \\, the same on the host and in the containers"
     if not path.startswith("/"):
         fix = "write the full path on the worker, starting with /"
         yield error("model_path_relative", where, repr(path), expected, fix)
@@ -170,7 +175,7 @@ def _path(path, where):
             "a path without //, /./, /../ and :, and without a slash at its end",
             fix,
         )
-    elif posixpath.dirname(path) in _SYSTEM_DIRECTORIES:
+    elif _is_system(posixpath.dirname(path)):
         yield error(
             "model_path_system",
             where,
@@ -178,12 +183,16 @@ def _path(path, where):
             "another parent directory: the parent is mounted into the containers and hides what they have there",
             "move it, for example to /srv/models/" + (posixpath.basename(path) or "<model>"),
         )
-    if re.search(r"\s", path):
+    if _SHELL_CHARACTERS.search(path):
         fix = "rename the directory: the path goes through several command lines"
         yield error("model_path_spaces", where, repr(path), expected, fix)
     if _WINDOWS_MOUNT.match(path):
         fix = "copy the model into the Linux file system: Windows drives are slow there and vanish at restart"
         yield error("model_path_windows", where, repr(path), "a directory of the Linux file system", fix)
+
+
+def _is_system(directory):
+    return directory in _SYSTEM_DIRECTORIES or f"{directory}/".startswith(tuple(f"{tree}/" for tree in _SYSTEM_TREES))
 
 
 def _weights(model, where):
@@ -196,6 +205,8 @@ def _weights(model, where):
     if not served:
         # Deployments that are not there have their own finding.
         return
+    spec = option("gpustack_models.route.weights")["values"]
+    expected = f"a whole number from {spec['minimum']} to {spec['maximum']}"
     sound = True
     for accelerator, weight in weights.items():
         if accelerator not in served:
@@ -206,13 +217,13 @@ def _weights(model, where):
                 one_of(served),
                 "take the weight out, or add a deployment for this accelerator",
             )
-        if isinstance(weight, bool) or not isinstance(weight, int) or weight < 0:
+        if not _schema.fits(weight, spec):
             yield error(
                 "key_value",
                 f"{where}.{accelerator}",
                 repr(weight),
-                "a whole number, 0 or more",
-                "write a whole number, 0 or more",
+                expected,
+                f"write {expected}",
             )
             sound = False
     if not sound:

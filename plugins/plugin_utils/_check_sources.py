@@ -10,6 +10,7 @@ Messages name file, line and variable, never a value: it may be a secret.
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import shlex
@@ -39,7 +40,13 @@ def check(site):
 
 def _check_file(path, text):
     suffix = os.path.splitext(path)[1]
-    root = _yaml(text) if not suffix or suffix in _YAML_ONLY else None
+    root = None
+    if not suffix or suffix in _YAML_ONLY:
+        try:
+            root = _yaml(text)
+        except yaml.YAMLError as problem:
+            if suffix:
+                yield _unparsed(path, problem)
     if isinstance(root, yaml.MappingNode):
         yield from _mappings(path, root)
     elif suffix != ".toml" and suffix not in _YAML_ONLY:
@@ -47,15 +54,40 @@ def _check_file(path, text):
 
 
 def _yaml(text):
-    """The tree of nodes; nothing is constructed, so a tag may be any. None where Ansible reports an error itself."""
+    """The tree of nodes; nothing is constructed, so a tag may be any."""
     try:
         return yaml.compose(text, Loader=_LOADER)
     except yaml.YAMLError:
-        return None
+        # Ansible reads JSON first, and not all of it is YAML: YAML refuses tabs.
+        if _is_json(text):
+            return None
+        raise
+
+
+def _is_json(text):
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _unparsed(path, problem):
+    mark = getattr(problem, "problem_mark", None)
+    return error(
+        "inventory_unparsed",
+        f"{path}:{mark.line + 1}" if mark else path,
+        "text that is neither YAML nor JSON",
+        "a file Ansible can read; without it its hosts and values are missing",
+        "correct the file: the mistake is in this line or before it, often an indentation, a quote or a bracket",
+    )
 
 
 def _read_names():
-    return {**known_variables(), **dict.fromkeys(option for each in role_prefixes().values() for option in each)}
+    options = {}
+    for each in role_prefixes().values():
+        options.update(each)
+    return {**options, **known_variables()}
 
 
 def _mappings(path, root):
@@ -73,7 +105,7 @@ def _mappings(path, root):
         yield from _keys(path, node)
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value in names:
-                yield from _value(path, key.value, value, names[key.value] or {})
+                yield from _value(path, key.value, value, names[key.value])
         waiting.extend(value for key, value in reversed(node.value))
 
 
@@ -103,7 +135,7 @@ def _key_twice(path, key, first, second):
 
 def _value(path, name, value, spec):
     """What is wrong in the value of one of our variables."""
-    for inner, node, kind in _scalars(value, spec, "", set()):
+    for inner, node, kind in _scalars(value, spec):
         where = f"{name}{inner} in {path}:{node.start_mark.line + 1}"
         if kind == "str" and node.tag in _NUMBERS and str(yaml.safe_load(node.value)) != node.value:
             yield _loses_digits(where, "put the value in quotes")
@@ -111,22 +143,28 @@ def _value(path, name, value, spec):
             yield _jinja_comment(where, "write !unsafe before the value, so that it is no template")
 
 
-def _scalars(node, spec, inner, seen):
+def _scalars(root, spec):
     """The way to each scalar, the scalar, and the type its description gives it."""
-    if node.tag.startswith("!") or id(node) in seen:  # !unsafe is no template, !vault no text
-        return
-    seen.add(id(node))
-    if isinstance(node, yaml.MappingNode):
-        options = spec.get("options", {})
-        for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                yield from _scalars(value, options.get(key.value, {}), f"{inner}.{key.value}", seen)
-    elif isinstance(node, yaml.SequenceNode):
-        element = dict(spec, type=spec.get("elements"))
-        for index, value in enumerate(node.value):
-            yield from _scalars(value, element, f"{inner}[{index}]", seen)
-    else:
-        yield inner, node, spec.get("type")
+    seen, waiting = set(), [("", root, spec)]
+    while waiting:
+        inner, node, spec = waiting.pop()
+        if node.tag.startswith("!") or id(node) in seen:  # !unsafe is no template, !vault no text
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.ScalarNode):
+            yield inner, node, spec.get("type")
+        elif isinstance(node, yaml.SequenceNode):
+            element = dict(spec, type=spec.get("elements"))
+            parts = [(f"{inner}[{index}]", value, element) for index, value in enumerate(node.value)]
+            waiting.extend(reversed(parts))
+        else:
+            options = spec.get("options", {})
+            parts = [
+                (f"{inner}.{key.value}", value, options.get(key.value, {}))
+                for key, value in node.value
+                if isinstance(key, yaml.ScalarNode)
+            ]
+            waiting.extend(reversed(parts))
 
 
 def _loses_digits(where, fix):
@@ -184,13 +222,13 @@ def _ini(path, text):
 
 
 def _host_line(place, line, names):
-    position = 0
+    position, host = 0, line.split()[0]
     while word := _WORD.match(line, position):
         position = word.end()
         name, assigned, value = "".join(shlex.split(word.group(1))).partition("=")
         if name not in names or not assigned:
             continue
-        where = f"{name} in {place}"
+        where = f"{name} on {host} in {place}"
         if line.startswith("#", position):
             yield error(
                 "ini_comment",
@@ -218,7 +256,7 @@ def _group_variable(where, name, value, names):
 def _ini_value(where, value, spec, fix):
     literal = _literal(value)
     number = isinstance(literal, (int, float)) and not isinstance(literal, bool)
-    if number and (spec or {}).get("type") == "str":
+    if number and spec.get("type") == "str":
         yield _loses_digits(where, fix)
     if _comment_by_accident(value):
         yield _jinja_comment(where, "move the variable to a YAML file and tag it: !unsafe '...'")

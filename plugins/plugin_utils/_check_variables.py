@@ -6,6 +6,10 @@
 
 from __future__ import annotations
 
+import copy
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.errors import ArgumentValueError
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _knobs, _schema
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, one_of, warning
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import nearest
@@ -16,6 +20,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import (
     is_ours,
     known_variables,
     listed,
+    role_option,
     role_prefixes,
 )
 
@@ -27,8 +32,9 @@ def check(site):
         variants = site.variants(name)
         for value, hosts in variants:
             yield from _shape(site, name, spec, value, hosts)
-        if spec["scope"] == "site" and len(variants) > 1:
-            yield _differs(name, spec, variants)
+        if spec["scope"] == "site":
+            yield from _differs(site, name, variants)
+    yield from _role_options(site)
     yield from _version(site)
 
 
@@ -45,8 +51,17 @@ def _unreadable(site):
                 "do not use hostvars inside this variable: it is undefined when another host reads the variable; "
                 "write the value itself, in group_vars/all.yml"
             )
+        elif "cannot be decrypted" in reason:
+            fix = "give --ask-vault-pass or --vault-password-file, or another password: this value has its own"
+        elif "levels" in reason:
+            fix = "write the value itself, without nesting"
         elif "end of comment" in reason:
             fix = "take {# out of the value, or write !unsafe before the value in a YAML file"
+        elif "not shown" in reason:
+            fix = (
+                "for a password with {{ or {% in it write !unsafe before the value in a YAML file; "
+                "else define what the template needs on these hosts, or write the value itself"
+            )
         else:
             fix = "define what the template needs on these hosts, or write the value itself"
         yield error("value_unreadable", f"{name} on {listed(hosts)}", reason, "a value that can be resolved", fix)
@@ -116,6 +131,20 @@ def _shape(site, name, spec, value, hosts):
         yield knob or error(ids[problem.kind], where, problem.found, problem.expected, fix)
 
 
+def _role_options(site):
+    """Judged by Ansible's own rules, as the role will be: they allow text that can be converted."""
+    names = dict.fromkeys(name for values in site.hosts.values() for name in values if role_option(name))
+    for name in names:
+        spec = role_option(name)
+        for value, hosts in site.variants(name):
+            problems = ArgumentSpecValidator({name: spec}).validate({name: copy.deepcopy(value)}).errors.errors
+            if problems:
+                kind = "variable_value" if isinstance(problems[0], ArgumentValueError) else "variable_type"
+                expected = one_of(spec["choices"]) if "choices" in spec else _schema.words(spec["type"])
+                found = _schema.describe(value, secret=spec.get("no_log"))
+                yield error(kind, f"{name} on {listed(hosts)}", found, expected, f"write {expected}")
+
+
 def _as_json(name, kind, text):
     """What to write with -e for a value of another type than text, or nothing where text is right."""
     number = text.strip() if text.strip().isdecimal() else "<number>"
@@ -144,15 +173,19 @@ def _path(name, path, value):
     return where
 
 
-def _differs(name, spec, variants):
-    hosts = "; ".join(f"one on {listed(group)}" for unused, group in variants[:3])
-    return error(
-        "site_value_differs",
-        name,
-        f"{len(variants)} different values: {hosts}",
-        "one value for the whole site",
-        f"set {name} once, in group_vars/all.yml",
-    )
+def _differs(site, name, variants):
+    """A value of the site is read on any host, so a host without it is a difference as well."""
+    without = site.without(name) if variants else []
+    expected = "one value for the whole site"
+    if len(variants) > 1:
+        hosts = "; ".join(f"one on {listed(group)}" for unused, group in variants[:3])
+        found = f"{len(variants)} different values: {hosts}"
+        yield error("site_value_differs", name, found, expected, f"set {name} once, in group_vars/all.yml")
+    elif without:
+        ((unused, hosts),) = variants
+        found = f"set on {listed(hosts)}, not on {listed(without)}"
+        fix = f"move it to all.vars in the inventory, or to group_vars/all.yml: {name} is one for the whole site"
+        yield error("site_value_differs", name, found, expected, fix)
 
 
 def _version(site):

@@ -8,19 +8,12 @@ from __future__ import annotations
 
 import re
 
-# (consequence, cause, what the consequence shows when it is one). Both are about the same value.
-_OF_ONE_VALUE = (
-    ("admin_password_weak", "ini_comment", ""),
-    ("admin_password_weak", "jinja_comment", ""),
-    ("key_type", "number_loses_digits", "number)"),
-    ("server_url_invalid", "ini_comment", "#"),
-    ("server_url_port", "tls_url_mismatch", ""),
-    ("value_unreadable", "jinja_comment", "end of comment"),
-    ("variable_type", "ini_comment", "#"),
-    ("variable_type", "number_loses_digits", "number)"),
-    ("variable_value", "ini_comment", "#"),
-    ("worker_address_not_ip", "ini_comment", "#"),
-)
+# What is wrong with the text of a value, and what a finding about the value shows when it follows from that.
+_TEXT = {"ini_comment": "#", "jinja_comment": "end of comment", "number_loses_digits": "number)"}
+# Findings that do not show the value.
+_SECRET = ("admin_password_weak",)
+# (consequence, cause), both about the same value.
+_OF_ONE_VALUE = (("server_url_port", "tls_url_mismatch"),)
 # (consequence, cause), wherever they are.
 _OF_THE_SITE = (("deployment_without_host", "worker_group_misnamed"),)
 
@@ -31,16 +24,39 @@ def left_out(findings):
     present = {finding.id for finding in causes}
     gone = {kind for kind, cause in _OF_THE_SITE if cause in present}
     left = [finding for finding in findings if finding.id not in gone]
-    for kind, cause, sign in _OF_ONE_VALUE:
-        places = [_place(finding) for finding in causes if finding.id == cause]
-        suspects = [finding for finding in left if finding.id == kind and sign in finding.found] if places else []
-        for place in {_place(finding) for finding in suspects}:
-            inside = re.compile(re.escape(place) + r"(?:[.\[].*)?")
-            here = [finding for finding in suspects if _place(finding) == place]
-            # More of them than of the causes: one at least is a mistake of its own.
-            if len(here) <= sum(bool(inside.fullmatch(each)) for each in places):
-                left = [finding for finding in left if finding not in here]
+    explaining = [finding for finding in causes if finding.id in (*_TEXT, *(cause for unused, cause in _OF_ONE_VALUE))]
+    pairs = [(finding, cause) for finding in left for cause in explaining if _follows(finding, cause)]
+    for kind, place in dict.fromkeys((finding.id, _place(finding)) for finding, unused in pairs):
+        here = {finding for finding, unused in pairs if (finding.id, _place(finding)) == (kind, place)}
+        # More of them than of the causes: one at least is a mistake of its own.
+        if len(here) <= len({cause for finding, cause in pairs if finding in here}):
+            left = [finding for finding in left if finding not in here]
     return left
+
+
+def _follows(finding, cause):
+    place, of_cause = _place(finding), _place(cause)
+    if finding.id in _TEXT or (of_cause != place and not of_cause.startswith((f"{place}.", f"{place}["))):
+        return False
+    if cause.id not in _TEXT:
+        return (finding.id, cause.id) in _OF_ONE_VALUE
+    hosts = _hosts(cause)
+    if hosts:
+        # A line of this host. What Ansible dropped from it is not in the value any more, so there is no sign of it.
+        return _meet(hosts, _hosts(finding))
+    return finding.id in _SECRET or _TEXT[cause.id] in finding.found
+
+
+def _hosts(finding):
+    """The hosts of `gpustack_worker_name on h20-01, h20-02 in hosts.ini:3`."""
+    match = re.search(r" on (.+?)(?: in .*|, given with -e)?$", finding.where)
+    return match.group(1).split(", ") if match else []
+
+
+def _meet(some, others):
+    # A range of hosts and the rest of a long list stand for any host.
+    any_host = any("[" in host or re.search(r" and \d+ more$", host) for host in some + others)
+    return any_host or not set(some).isdisjoint(others)
 
 
 def _place(finding):

@@ -31,12 +31,12 @@ def names(directory):
 
 @functools.lru_cache(maxsize=None)
 def role_options():
-    """Role name to the names of its options, from the argument specs of this collection's roles."""
+    """Role name to its options and their specs, from the argument specs of this collection's roles."""
     options = {}
     for role in sorted(os.listdir(_ROLES)):
         path = os.path.join(_ROLES, role, "meta", "argument_specs.yml")
         if os.path.exists(path):
-            options[role] = tuple(_read(path)["argument_specs"]["main"]["options"])
+            options[role] = _read(path)["argument_specs"]["main"]["options"]
     return options
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _shown
 
 DEFAULT_REGISTRY = "docker.io"
-DIGEST = re.compile(r"^sha256:[0-9a-f]{64}$")
+DIGEST = re.compile(r"^sha256:[0-9a-f]{64}\Z")
 _DOCKER_HUB_ALIASES = ("index.docker.io", "registry-1.docker.io")
 _COMPONENT = r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*"
-_REPOSITORY = re.compile(rf"^{_COMPONENT}(?:/{_COMPONENT})*$")
-_TAG = re.compile(r"^\w[\w.-]{0,127}$", re.ASCII)
-_MOVING_TAG = re.compile(r"^(latest|main|nightly(-.*)?)$")
+_REPOSITORY = re.compile(rf"^{_COMPONENT}(?:/{_COMPONENT})*\Z")
+_TAG = re.compile(r"^\w[\w.-]{0,127}\Z", re.ASCII)
+_MOVING_TAG = re.compile(r"^(latest|main|nightly(-.*)?)\Z")
 _RUNTIME_REPOSITORY = "gpustack/runtime"
 
 
@@ -40,10 +40,12 @@ class Image:
 def parse(name):
     """Split an image name the way Docker reads it."""
     if not isinstance(name, str) or not name or re.search(r"\s", name):
-        raise ImageError(f"not an image name: {name!r}; write <registry>/<repository>:<tag>")
+        shown = _shown.without_account(name)
+        raise ImageError(f"not an image name: {shown!r}; write <registry>/<repository>:<tag>")
+    shown = _shown.without_account(name)
     rest, unused, digest = name.partition("@")
     if "://" in rest:
-        raise ImageError(f"image name {name!r} carries a URL scheme; write <registry>/<repository>:<tag>")
+        raise ImageError(f"image name {shown!r} carries a URL scheme; write <registry>/<repository>:<tag>")
     head, slash, tail = rest.partition("/")
     # Docker takes the first component for a registry only when it looks like a host.
     if slash and ("." in head or ":" in head or head == "localhost"):
@@ -56,13 +58,13 @@ def parse(name):
     last, unused, tag = last.partition(":")
     repository = directory + slash + last
     if not last:
-        raise ImageError(f"image name {name!r} has no repository; write <registry>/<repository>:<tag>")
+        raise ImageError(f"image name {shown!r} has no repository; write <registry>/<repository>:<tag>")
     if registry == DEFAULT_REGISTRY and "/" not in repository:
         repository = f"library/{repository}"
     if not _REPOSITORY.match(repository) or (tag and not _TAG.match(tag)):
-        raise ImageError(f"image name {name!r}: repositories are lower-case, tags of letters, digits and _ . -")
+        raise ImageError(f"image name {shown!r}: repositories are lower-case, tags of letters, digits and _ . -")
     if "@" in name and not DIGEST.match(digest):
-        raise ImageError(f"image name {name!r}: a digest is sha256: and 64 hexadecimal digits")
+        raise ImageError(f"image name {shown!r}: a digest is sha256: and 64 hexadecimal digits")
     return Image(registry, repository, tag or "latest", digest)
 
 

@@ -79,6 +79,7 @@ def _deployment(model, entry, hosts, rewrites, lock):
         "model": model["name"],
         "accelerator": accelerator,
         "path": entry["path"],
+        "directories": _directories(model, entry),
         "backend": BACKEND,
         "image": image,
         "parameters": [render(flag, value) for flag, value, unused in settings],
@@ -121,6 +122,12 @@ def speculative_config(model, entry, profile):
     if entry.get("draft_path"):
         config["model"] = entry["draft_path"]
     return config
+
+
+def _directories(model, entry):
+    """The directories that the engine reads."""
+    draft = [entry["draft_path"]] if model.get("dspark") and entry.get("draft_path") else []
+    return list(dict.fromkeys([entry["path"], *draft]))
 
 
 def _environment(entry, pair, name):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _shown
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import one_of
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import nearest
 
@@ -33,13 +34,23 @@ class Problem:
     fix: str
 
 
+def matches(pattern, text):
+    """As JSON Schema reads a pattern: $ is the end of the text. Python's also stands before a last line break."""
+    return re.search(re.sub(r"\$$", r"\\Z", pattern), text)
+
+
 def describe(value, secret=False):
     """The value for a message; its kind alone when it is secret."""
     if secret:
         return f"{kind_of(value)} (not shown)"
     if isinstance(value, (dict, list)):
         return kind_of(value)
-    return f"{value!r} ({kind_of(value)})"
+    shown = _shown.without_account(value) if isinstance(value, str) else value
+    return f"{shown!r} ({kind_of(value)})"
+
+
+def words(kind):
+    return _WORDS.get(kind, f"a value of type {kind}")
 
 
 def kind_of(value):
@@ -64,7 +75,7 @@ def problems(value, spec, path=""):
     if "maximum" in spec and value > spec["maximum"]:
         expected = f"{spec['maximum']} or less"
         yield Problem("maximum", path, describe(value), expected, f"write {expected}")
-    if "pattern" in spec and isinstance(value, str) and not re.search(spec["pattern"], value):
+    if "pattern" in spec and isinstance(value, str) and not matches(spec["pattern"], value):
         yield Problem("pattern", path, describe(value, spec.get("secret")), spec["form"], f"write {spec['form']}")
     if kind == "dict" and "options" in spec:
         yield from _dict_problems(value, spec["options"], path)
@@ -84,7 +95,8 @@ def _dict_problems(value, options, path):
         if key not in options:
             close = nearest(key, options)
             fix = f"did you mean {close}?" if close else f"take it out; known keys: {', '.join(sorted(options))}"
-            yield Problem("unknown", _join(path, key), f"unknown key {key!r}", "a known key", fix)
+            shown = _shown.name(key)
+            yield Problem("unknown", _join(path, shown), f"unknown key {shown!r}", "a known key", fix)
     for key, spec in options.items():
         # A list that has to be there has to hold something.
         if value.get(key) is None or (spec.get("required") and value[key] == []):

@@ -30,6 +30,11 @@ def role_prefixes():
     return {f"{role}_": options for role, options in _data.role_options().items()}
 
 
+def role_option(name):
+    """The argument spec of a role's option, or None."""
+    return next((options[name] for options in role_prefixes().values() if name in options), None)
+
+
 def option(path):
     """The description of a nested key: `gpustack_models.deployments.path`."""
     name, *keys = path.split(".")
@@ -72,6 +77,7 @@ class Site:
     """`inventory` is {groups: {name: [host]}, hosts: {host: {name: value}}} and, where known,
 
     unreadable: {host: {name: reason}}, extra_vars: [name given with -e], sources: {path: text},
+    asked: [inventory source as it was given],
     controller: {ansible_core: release, python: release}.
     """
 
@@ -81,7 +87,9 @@ class Site:
         self.extra_vars = inventory.get("extra_vars") or ()
         self.sources = inventory.get("sources") or {}
         self.controller = inventory.get("controller") or {}
+        self.asked = inventory.get("asked") or ()
         groups = self._groups = inventory.get("groups") or {}
+        self.has_hosts = any(groups.values())
         self.servers = [host for host in groups.get(SERVER_GROUP, []) if host in self.hosts]
         self.workers = [host for host in groups.get(WORKER_GROUP, []) if host in self.hosts]
         self.windows = set(groups.get(WINDOWS_GROUP, []))
@@ -109,6 +117,17 @@ class Site:
         if name in self.unreadable.get(host, {}):
             return False
         return value is None or (isinstance(value, str) and not value.strip())
+
+    def without(self, name):
+        """The hosts of server and workers for which nobody set a variable."""
+        ours = {*self.servers, *self.workers}
+        return [
+            host
+            for host, values in self.hosts.items()
+            if values.get(name) is None
+            and name not in self.unreadable.get(host, {})
+            and (host in ours or host not in self.windows)
+        ]
 
     def variants(self, name):
         """Each different value of a variable with the hosts that have it, in inventory order."""

@@ -32,10 +32,20 @@ def read(loader, task_vars, groups, hosts, extra_vars=()):
 
 def _inventory_files(source):
     if not os.path.isdir(source):
-        # An executable is run as an inventory script, not read.
-        return [] if os.access(source, os.X_OK) else [source]
+        return [] if _is_script(source) else [source]
     names = [name for name in sorted(os.listdir(source)) if not IGNORED.search(os.fsencode(name))]
     return [path for name in names for path in _inventory_files(os.path.join(source, name))]
+
+
+def _is_script(path):
+    """Ansible runs these. An executable without #! is text to it, as any file of a Windows drive is in WSL."""
+    if not os.access(path, os.X_OK):
+        return False
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(2) == b"#!"
+    except OSError:
+        return True
 
 
 def _vars_files(loader, directory, names):

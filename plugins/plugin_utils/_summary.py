@@ -11,6 +11,7 @@ import dataclasses
 import datetime
 import re
 import textwrap
+import unicodedata
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _findings
 
@@ -155,21 +156,31 @@ def _several(names):
     return ", ".join(names) if more <= 0 else f"{', '.join(names[:_NAMES])} and {more} more"
 
 
-def in_short(station, findings):
-    """One line for findings that were told in full before; nothing for none."""
-    left = [finding for finding in findings if finding.severity != "note"]
-    kinds = ", ".join(dict.fromkeys(finding.id for finding in _findings.ordered(left)))
-    return f"{station}: {_findings.summary(left)}, see above ({kinds})" if left else ""
+def in_short(result):
+    """One line for a result of preflight, whose warnings were told in full before and whose notes were not."""
+    findings = read_findings(result.get("findings"))
+    notes = [finding for finding in findings if finding.severity == "note"]
+    told = [finding for finding in findings if finding.severity != "note"]
+    parts = [f"{_findings.summary(told)}, see above ({_kinds(told)})"] if told else []
+    for some in ([one for one in notes if not one.accepted], [one for one in notes if one.accepted]):
+        parts += [f"{_findings.summary(some)} ({_kinds(some)})"] if some else []
+    looked_at = _first_line(result.get("msg")).partition(", ")[0]
+    return f"{looked_at}, {'; '.join(parts) or _findings.summary([])}"
+
+
+def _kinds(findings):
+    return ", ".join(dict.fromkeys(finding.id for finding in _findings.ordered(findings)))
 
 
 def text(rows, findings, proposal, command, seconds, width, before=""):
-    """The whole summary. `before`: a line for findings that were told before."""
+    """The whole summary. `before`: a line for what was told before."""
     parts = [_table(rows, width)] if rows else []
     # What a site has accepted is settled.
     unique = _findings.ordered(dict.fromkeys(finding for finding in findings if not finding.accepted))
-    if unique or before:
-        lines = [f"  {before}"] if before else []
-        lines += [f"  {finding.severity.upper():<7} {_findings.line(finding)}" for finding in unique]
+    if before:
+        parts.append(before)
+    if unique:
+        lines = [f"  {finding.severity.upper():<7} {_findings.line(finding)}" for finding in unique]
         parts.append("\n".join(["Findings that remain:", *lines]))
     if command:
         parts.append(f"{proposal}\n  {command}")
@@ -179,7 +190,7 @@ def text(rows, findings, proposal, command, seconds, width, before=""):
 
 def _table(rows, width):
     cells = [(row.host, row.result, "" if row.changed is None else str(row.changed)) for row in rows]
-    sizes = [max(map(len, column)) for column in zip(_HEADER, *cells)]
+    sizes = [max(map(_columns, column)) for column in zip(_HEADER, *cells)]
     indent = " " * (sum(sizes) + 2 * len(sizes))
     room = max(width - len(indent), _NARROWEST_WHY)
     lines = [_line(_HEADER, sizes, "WHY" if any(row.why for row in rows) else "")]
@@ -191,7 +202,13 @@ def _table(rows, width):
 
 def _line(cells, sizes, why):
     host, result, changed = cells
-    return f"{host:<{sizes[0]}}  {result:<{sizes[1]}}  {changed:>{sizes[2]}}  {why}".rstrip()
+    host += " " * (sizes[0] - _columns(host))
+    return f"{host}  {result:<{sizes[1]}}  {changed:>{sizes[2]}}  {why}".rstrip()
+
+
+def _columns(text):
+    """The width of a text in a terminal, where a Chinese character takes two columns."""
+    return sum(2 if unicodedata.east_asian_width(character) in "FW" else 1 for character in text)
 
 
 def _shortened(text, width, lines):

@@ -29,8 +29,11 @@ PASSED_FINDING = re.compile(r"\[WARNING\]: ([a-z_]+): ")
 OF_THE_CONTROLLER = {"ansible_core_untested", "python_untested"}
 # Every family has a profile for every accelerator that can run it, so today no inventory asks for a missing one.
 UNREACHABLE = {"pair_missing"}
+# The setting any_unparsed_is_failed of ansible.cfg stops the run before; test_action.py has it without that setting.
+OF_OTHER_CONFIGURATIONS = {"inventory_unparsed"}
 # Not in the merged inventory, because of what is there.
 EXCLUDED = {
+    "accept_many_unused": "accept_unused: few are warnings, many are one error",
     "server_missing": "server_several: there are two",
     "worker_group_misnamed": "needs a group gpustack_worker without hosts",
     "admin_password_missing": "admin_password_weak: a site has one password",
@@ -132,7 +135,7 @@ def test_the_mistake_is_found_and_told(case, run):
     if done.code == 0:
         # The summary only names what was told before.
         assert done.text.count(texts[0]) == 1
-        assert f"preflight: {len(kinds)} warning, see above" in done.text
+        assert re.search(rf"preflight: \d+ hosts? checked, {len(kinds)} warning, see above", done.text)
     assert "Traceback" not in done.text
     # Ansible's own warning of a key that stands twice quotes the lines before it.
     assert "duplicate mapping key" not in done.text
@@ -151,7 +154,8 @@ def kinds_with_a_case():
 
 
 def test_every_kind_has_a_case():
-    assert kinds_with_a_case() == set(_data.load("findings.yml")) - OF_THE_CONTROLLER - UNREACHABLE
+    others = OF_THE_CONTROLLER | UNREACHABLE | OF_OTHER_CONFIGURATIONS
+    assert kinds_with_a_case() == set(_data.load("findings.yml")) - others
 
 
 @pytest.fixture

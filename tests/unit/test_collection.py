@@ -116,6 +116,13 @@ def test_the_collection_is_found_under_its_name_in_a_checkout():
     assert staged.stdout.startswith("120000 "), "the link is not committed as a link"
 
 
+def test_what_is_done_once_is_done_once_whatever_strategy_is_configured():
+    plays = [play for path in sorted((REPOSITORY / "playbooks").glob("*.yml")) for play in read_yaml(path)]
+    once = [play for play in plays if play["name"] == "Preflight" and "hosts" in play or "run_once" in str(play)]
+    assert len(once) == 2
+    assert [play["name"] for play in once if play.get("strategy") != "ansible.builtin.linear"] == []
+
+
 def test_no_file_names_a_path_of_the_machine_it_was_written_on():
     # In two pieces, so that this file passes too.
     own = re.compile(r"(?<![\w.])/(?:wo" + r"rk/|tm" + r"p/w/)")

@@ -158,6 +158,8 @@ def test_the_schema_refuses_what_preflight_refuses(validator, values):
         {"gpustack_server_start_timeout": "soon"},
         model(family="deepseek"),
         model(route={"weights": {"h20": 1}}),
+        model(route={"weights": {"nvidia_h20_3e": -1}}),
+        model(route={"weights": {"nvidia_h20_3e": 10001}}),
         deployment(accelerator="h20"),
         ["gpustack_version"],
     ],

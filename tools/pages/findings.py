@@ -15,7 +15,10 @@ Preflight prints each finding with its kind, where it is, what was found, what w
 stops the run before any host is touched; a `warning` or a `note` does not.
 
 A kind marked *acceptable* may be listed, with a reason, in [`gpustack_accept`](inventory.md): its findings then become
-notes. The others cannot be accepted, because the run would fail later or build something else than was asked for.
+notes. There a site can know better than the rule. To accept a finding is not to mend it: if the rule was right after
+all, a later step of the run tells. With `cards_exceeded` or `cards_short` accepted, for example, instances that find
+no cards stay pending, and the run fails where it waits for them. What the other kinds report is wrong on every site, so
+they cannot be accepted.
 
 ```yaml
 gpustack_accept:

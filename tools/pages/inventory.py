@@ -21,6 +21,10 @@ A variable without a default must be set where it is used. Values marked *secret
 The inventory has two groups: `gpustack_server` with exactly one host, and `gpustack_worker` with the hosts that have
 accelerators. A third one, `gpustack_worker_windows`, holds Windows hosts; nothing is done there yet.
 
+With an `ansible.cfg` of your own, set `any_unparsed_is_failed = True` in its section `[inventory]`, as the one of this
+repository does. Otherwise Ansible only warns of a file it cannot read, and its hosts are missing. Preflight notices
+that of YAML and JSON files, not of INI files.
+
 [inventory.schema.json](inventory.schema.json) is the same as a JSON Schema (2020-12) of a file in `group_vars` or
 `host_vars`. An editor with yaml-language-server uses it when the file begins with this line; the path leads from that
 file to the schema:

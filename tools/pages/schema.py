@@ -42,6 +42,8 @@ def shape(spec):
         known["items"] = value(dict(item, type=spec["elements"], required=True))
         # A list that has to be there has to hold something.
         known.update({"minItems": 1} if spec.get("required") else {})
+    if "values" in spec:
+        known["additionalProperties"] = value(dict(spec["values"], required=True))
     if "options" in spec and kind == "object":
         known["properties"] = {name: value(option) for name, option in spec["options"].items()}
         known["required"] = [name for name, option in spec["options"].items() if option.get("required")]

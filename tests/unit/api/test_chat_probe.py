@@ -357,6 +357,20 @@ def test_deployment_without_a_worker_is_a_finding(two_kinds, run, engine):
     assert found["expected"] == "a ready worker with label gpustack-accelerator=ascend_910b"
 
 
+def test_a_stopped_deployment_does_not_keep_a_route_alive(two_kinds, run, engine):
+    npu_model = {"id": 5, "name": LOST, "worker_selector": {"gpustack-accelerator": "ascend_910b"}}
+    stopped = {"id": 4, "replicas": 0}
+    running = {"id": 3, "name": "other"}
+    two_kinds.answers[("GET", "/v2/models")] = [
+        (200, changed(RUNNING_MODELS["answer"], stopped, npu_model, running), {}),
+    ]
+    instances = changed(RUNNING["answer"], {"model_id": 3})
+    two_kinds.answers[("GET", "/v2/model-instances")] = [(200, instances, {})]
+    two_kinds.on("GET", "/v2/workers", workers({}, npu("unreachable")))
+    result = run("chat_probe", models=[LOST, "other", "qwen"], deployments=[LOST, "other"])
+    assert result["not_asked"] == [LOST, "qwen"]
+
+
 @pytest.mark.parametrize("other", [{"cluster_id": 2}, {"labels": None}, {"labels": {"gpustack-accelerator": "x"}}])
 def test_worker_that_does_not_fit(two_kinds, run, engine, other):
     two_kinds.on("GET", "/v2/workers", workers({}, dict(npu("ready"), **other)))
@@ -434,19 +448,27 @@ def test_fewer_workers_than_replicas(server, run, engine):
     (found,) = result["findings"]
     assert Finding(**found).severity == "warning"
     assert (found["id"], found["where"]) == ("replicas_short", "deployment qwen-h20")
-    assert found["found"] == "1 of 2 instances run, because only 1 ready worker fits"
+    assert found["found"] == "1 of 2 instances run; instance qwen-h20-b on h20-02 is unreachable: no message"
     assert (result["not_placed"], result["not_asked"]) == ([], [])
 
 
-@pytest.mark.parametrize("state", ["running", "starting", "error"])
+@pytest.mark.parametrize("state", ["running", "starting", "scheduled", "pending"])
 def test_instances_that_share_a_worker_are_not_short(server, run, engine, state):
     short_of_replicas(server, {}, {"id": 5, "name": "qwen-h20-b", "state": state})
     assert run("chat_probe", models=["qwen"], deployments=[PLACED])["findings"] == []
 
 
-def test_pending_instance_beside_enough_workers_is_not_for_want_of_workers(server, run, engine):
+@pytest.mark.parametrize("hosts", [({},), ({}, {"id": 6, "name": "h20-02"})], ids=["one_host", "two_hosts"])
+def test_an_instance_that_is_stuck_tells_its_own_reason(server, run, engine, hosts):
     waiting = {"id": 5, "name": "qwen-h20-b", "state": "pending", "worker_id": None, "worker_name": None}
-    short_of_replicas(server, {}, waiting, hosts=({}, {"id": 6, "name": "h20-02"}))
+    short_of_replicas(server, {}, {**waiting, "state_message": "No card\nis free."}, hosts=hosts)
+    (found,) = run("chat_probe", models=["qwen"], deployments=[PLACED])["findings"]
+    assert found["found"] == "1 of 2 instances run; instance qwen-h20-b is pending: No card is free"
+
+
+def test_an_instance_that_was_replaced_is_not_missed(server, run, engine):
+    gone = {"id": 5, "name": "qwen-h20-b", "state": "unreachable"}
+    short_of_replicas(server, {}, gone, {"id": 6, "name": "qwen-h20-c", "state": "starting"})
     assert run("chat_probe", models=["qwen"], deployments=[PLACED])["findings"] == []
 
 

@@ -141,6 +141,13 @@ def test_a_deployment_selects_workers_of_its_accelerator():
     assert planned["worker_selector"] == {"gpustack-accelerator": "nvidia_h20_3e"}
 
 
+def test_the_draft_of_a_deployment_is_one_of_its_directories():
+    assert deployment()["directories"] == ["/srv/models/x"]
+    own_draft = {"draft_path": "/srv/drafts/d"}
+    assert deployment(own_draft)["directories"] == ["/srv/models/x", "/srv/drafts/d"]
+    assert deployment(own_draft, dspark=False)["directories"] == ["/srv/models/x"]
+
+
 def test_route_weights():
     entries = [{"accelerator": a, "path": "/a"} for a in ("nvidia_h20_3e", "ascend_910b")]
     plan = launch_plan([dict(model(), deployments=entries, route={"weights": {"nvidia_h20_3e": 3}})])

@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
 import yaml
 
 REPOSITORY = pathlib.Path(__file__).parents[3]
@@ -58,7 +59,7 @@ def inventory(**variables):
     }
 
 
-def play(directory, content, *arguments, playbook="play.yml"):
+def play(directory, content, *arguments, playbook="play.yml", **more):
     (directory / "hosts.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
     (directory / "play.yml").write_text(yaml.safe_dump(PLAY), encoding="utf-8")
     command = [sys.executable, "-m", "ansible", "playbook", "-i", "hosts.yml", playbook, *arguments]
@@ -67,6 +68,7 @@ def play(directory, content, *arguments, playbook="play.yml"):
         ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"),
         ANSIBLE_COLLECTIONS_PATH=str(REPOSITORY / "collections"),
         ANSIBLE_NOCOLOR="1",
+        **more,
     )
     return subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
 
@@ -92,7 +94,7 @@ def test_every_problem_is_listed_whatever_the_limit(tmp_path):
     for kind in ("variable_unknown", "value_unreadable", "accelerator_unknown"):
         assert f"ERROR {kind}" in output
     assert "do not use hostvars inside this variable" in output
-    assert "'not_there' is undefined" in output
+    assert "cannot be resolved: a variable in it is undefined (details not shown" in " ".join(output.split())
     assert "Traceback" not in output
     assert "hunter2" not in output
 
@@ -104,6 +106,16 @@ def test_an_undefined_secret_is_named(tmp_path):
     assert "gpustack_models on" in output
     assert "'vault_password_of_admin' is undefined" in output
     assert "hunter2" not in output
+
+
+@pytest.mark.parametrize("password", ["A1!{%HUNTER2%}", "A1!{{1|HUNTER2}}", "A1!{{HUNTER2}}", "A1!{{HUNTER2 x}}"])
+def test_a_password_with_braces_is_told_without_any_part_of_it(tmp_path, password):
+    done = play(tmp_path, inventory(gpustack_admin_password=password))
+    output = done.stdout + done.stderr
+    assert done.returncode == 2, output
+    assert "ERROR value_unreadable" in output
+    assert "write !unsafe before the value" in " ".join(output.split())
+    assert "HUNTER2" not in output
 
 
 def test_a_site_without_hosts_fails(tmp_path):
@@ -168,3 +180,51 @@ def test_a_vaulted_value_without_its_password_is_a_finding(tmp_path):
     output = play(tmp_path, content).stdout
     assert "gpustack_admin_password on server-01" in output
     assert "value_unreadable" in output
+    assert "cannot be decrypted" in output
+    assert "give --ask-vault-pass or --vault-password-file, or another password" in output
+
+
+def test_names_that_are_no_text_are_nobodys(tmp_path):
+    (tmp_path / "group_vars").mkdir()
+    (tmp_path / "group_vars" / "all.yml").write_text("123: a\ntrue: b\n", encoding="utf-8")
+    output = play(tmp_path, inventory()).stdout
+    assert "kinds=[]" in output
+
+
+def test_values_without_end_are_findings(tmp_path):
+    (tmp_path / "group_vars").mkdir()
+    text = (
+        "gpustack_registry_rewrites: &rewrites\n  docker.io: *rewrites\n"
+        f"gpustack_models: {'[' * 400}{']' * 400}\n"
+        'gpustack_wait_timeout: "{{ 10 ** 5000 }}"\n'
+        'verify_timeout: "{{ of_the_role }}"\n'
+    )
+    (tmp_path / "group_vars" / "all.yml").write_text(text, encoding="utf-8")
+    done = play(tmp_path, inventory())
+    assert done.returncode == 2
+    assert done.stdout.count("ERROR value_unreadable") == 3
+    for name in ("gpustack_registry_rewrites", "gpustack_models", "gpustack_wait_timeout"):
+        assert f"where     {name} on server-01" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_file_with_a_mistake_stops_the_run(tmp_path):
+    (tmp_path / "more.yml").write_text("all:\n  hosts:\n    h1: {gpustack_admin_password: hunter2\n", encoding="utf-8")
+    more = ("-i", "more.yml")
+    done = play(tmp_path, inventory(), *more)
+    assert done.returncode != 0
+    assert "Completely failed to parse inventory source" in done.stderr
+    # Where the configuration is another one, Ansible only warns.
+    done = play(tmp_path, inventory(), *more, ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED="false")
+    assert done.returncode == 2
+    assert "ERROR inventory_unparsed" in done.stdout
+    assert "where     more.yml:4" in done.stdout
+
+
+def test_a_wrong_path_is_told(tmp_path):
+    empty, site = {"all": {"hosts": {}}}, str(REPOSITORY / "playbooks" / "site.yml")
+    assert "Completely failed to parse inventory source" in play(tmp_path, empty, "-i", "lost", playbook=site).stderr
+    done = play(tmp_path, empty, "-i", "lost", playbook=site, ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED="false")
+    assert done.returncode == 2
+    assert "no host was read from" in done.stdout
+    assert "image_unlocked" not in done.stdout

@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 import json
 import pathlib
+import re
 import time
 
 import pytest
@@ -185,9 +186,38 @@ KINDS = [
     ("worker_address_duplicate", on("h20", "gpustack_worker_address", "10.0.0.31")),
     ("worker_group_misnamed", lambda i: i["groups"].update(gpustack_worker=[], gpustack_workers=["h20"])),
     ("worker_name_duplicate", on("h20", "gpustack_worker_name", "npu")),
+    # `|` in YAML leaves a line break at the end
+    ("variable_value", on("h20", "gpustack_worker_name", "h20\n")),
+    ("variable_value", everywhere("gpustack_cluster_name", "prod\n")),
+    ("key_value", everywhere("gpustack_insecure_registries", ["10.0.0.5:5000\n"])),
+    ("key_value", deployment(engine_version="0.25.0\n")),
+    ("worker_address_not_ip", on("h20", "gpustack_worker_address", "10.0.0.21\n")),
+    ("server_url_invalid", everywhere("gpustack_server_url", "http://10.0.0.10\n")),
+    ("model_name_invalid", model(name="flash\n")),
+    ("argument_name_invalid", deployment(args={"seed\n": 1})),
+    ("env_name_invalid", deployment(env={"A\n": 1})),
+    ("lock_digest_invalid", lock("docker.io/a/b:c", DIGEST + "\n")),
+    ("rewrite_invalid", everywhere("gpustack_registry_rewrites", {"docker.io\n": "10.0.0.5:5000"})),
+    ("rewrite_invalid", everywhere("gpustack_registry_rewrites", {"docker.io": "10.0.0.5:5000\n"})),
+    # a value of the site on some of its hosts
+    ("site_value_differs", without("h20", "gpustack_models")),
+    ("site_value_differs", without("server", "gpustack_admin_password")),
+    ("site_value_differs", on("npu", "gpustack_server_tls_port", 443)),
+    ("site_value_differs", on("npu", "gpustack_accept", [])),
+    # options of roles
+    ("variable_type", everywhere("verify_timeout", "soon")),
+    ("variable_type", on("h20", "gpustack_worker_ready_timeout", [60])),
     ("worker_config_reserved", on("h20", "gpustack_worker_config", {"token": "x"})),
     ("worker_address_unreachable", on("h20", "gpustack_worker_address", "127.0.0.1")),
-    ("worker_address_unreachable", on("h20", "gpustack_worker_address", "0.0.0.0")),
+    *[
+        ("worker_address_unreachable", on("h20", "gpustack_worker_address", address))
+        for address in (
+            *("0.0.0.0", "255.255.255.255", "240.0.0.1", "169.254.1.1", "224.0.0.1", "::", "::1", "ff02::1"),
+            *("::ffff:127.0.0.1", "::ffff:169.254.1.1", "fe80::1", "fe80::1%eth0"),
+        )
+    ],
+    ("worker_address_duplicate", on("h20", "gpustack_worker_address", "10.0.0.10")),
+    ("worker_address_duplicate", on("h20", "gpustack_worker_address", "::ffff:10.0.0.31")),
     ("worker_address_unreachable", on_one_host(gpustack_worker_address="127.0.0.1")),
     # cards
     *[
@@ -202,6 +232,15 @@ KINDS = [
         )
     ],
     ("cards_exceeded", on("h20", "gpustack_accelerator_count", 4)),
+    ("cards_exceeded", deployment(args={"tensor-parallel-size": "9" * 5000})),
+    ("cards_exceeded", deployment(args={"tp": 10**400})),
+    ("key_value", deployment(replicas=10**400)),
+    ("key_value", both_weights(10**400, 1)),
+    *[
+        ("key_value", deployment(args={"gpu-memory-utilization": share}))
+        for share in (10**400, 0, 1.1, "most", float("nan"), [0.9])
+    ],
+    ("variable_value", on("h20", "gpustack_accelerator_count", 10**400)),
     ("cards_short", third_deployment),
     ("cards_short", deployment(replicas=2)),
     ("cards_short", deployment(replicas=3, args={"gpu-memory-utilization": 0.4})),
@@ -228,6 +267,13 @@ KINDS = [
     ("server_url_invalid", everywhere("gpustack_server_url", "http://10.0.0.10:99999")),
     ("server_url_invalid", everywhere("gpustack_server_url", "http://10.0.0.10/v1")),
     ("server_url_invalid", everywhere("gpustack_server_url", "http://admin:x@10.0.0.10")),
+    *[
+        ("server_url_invalid", everywhere("gpustack_server_url", f"http://{address}"))
+        for address in (
+            *("10.0.0.300", "10.0.0", "10.0.0.10:0", "224.0.0.1", "255.255.255.255", "169.254.0.1", "[fe80::1]"),
+            *("@10.0.0.10", "10.0.0.10/@"),
+        )
+    ],
     ("server_url_localhost", everywhere("gpustack_server_url", "http://localhost")),
     ("server_url_localhost", everywhere("gpustack_server_url", "http://0.0.0.0")),
     ("server_url_localhost", everywhere("gpustack_server_url", "http://127.0.0.1")),
@@ -306,8 +352,13 @@ KINDS = [
     ("accept_unknown", accept("image_unlock")),
     ("accept_refused", accept("server_missing")),
     ("accept_unused", accept("image_unlocked")),
+    ("accept_twice", accept("image_unlocked", "image_unlocked")),
+    ("accept_many_unused", accept("image_unlocked", "cards_short", "no_proxy_cidr", "server_url_port")),
     ("key_missing", everywhere("gpustack_accept", [{"id": "image_unlocked"}])),
-    ("key_value", accept("image_unlocked", reason=" ")),
+    *[
+        ("key_value", accept("image_unlocked", reason=reason))
+        for reason in (" ", "ok", "1234567890", "a" + " " * 20, "..........", "1 2 3 4 5 a")
+    ],
     ("key_unknown", model(dspak=True)),
     ("key_unknown", deployment(replica=2)),
     ("key_missing", model(name=None)),
@@ -328,10 +379,17 @@ KINDS = [
     ("model_path_relative", deployment(path="models/a")),
     ("model_path_relative", deployment(path="C:\\models")),
     ("model_path_relative", deployment(draft_path="draft")),
-    ("model_path_spaces", deployment(path="/srv/my models")),
+    *[("model_path_spaces", deployment(path=f"/srv/my{character}models")) for character in " \t\"'$`\\"],
     ("model_path_windows", deployment(path="/mnt/c/models")),
     *[("model_path_form", deployment(path=path)) for path in ("/srv/m/a/", "/srv//a", "/srv/../a/b", "/srv/a:b")],
-    *[("model_path_system", deployment(path=path)) for path in ("/", "/a", "/tmp/a", "/usr/local/a")],
+    *[("model_path_system", deployment(path=path)) for path in ("/", "/a", "/tmp/a", "/opt/a", "/var/lib/a")],
+    *[
+        ("model_path_system", deployment(path=f"{tree}/models/deepseek/a"))
+        for tree in (
+            *("/etc", "/usr", "/usr/local/Ascend", "/proc", "/sys", "/dev", "/run", "/lib64"),
+            *("/var/lib/docker", "/var/lib/gpustack"),
+        )
+    ],
     *[("argument_name_invalid", deployment(args={flag: 1})) for flag in ("", "--", "max len", "seed=1", 3)],
     *[("env_name_invalid", deployment(env={name: "1"})) for name in ("", "A B", "A=B", 3)],
     ("sampling_unsupported", model(dspark_options={"sampling": "probabilistic"})),
@@ -411,6 +469,7 @@ def test_kind(kind, break_it):
         deployment(image=f"vllm/vllm-openai@{DIGEST}"),
         deployment(args={"max-num-seqs": None, "limit-mm-per-prompt": {"image": 1}}),
         deployment(max_model_len="auto"),
+        *[deployment(path=path) for path in ("/opt/models/a", "/usrlocal/a", "/home/ai/a", "/var/lib/models/a")],
         everywhere("gpustack_insecure_registries", ["10.0.0.5:5000", "registry", "10.0.0.0/8"]),
         *[
             everywhere("gpustack_registry_rewrites", {registry: "r:5000/a_b/c"})
@@ -493,6 +552,35 @@ def test_an_inventory_may_set_options_of_roles(name):
     assert check(inventory) == []
 
 
+@pytest.mark.parametrize("value", ["60", 60, 60.0])
+def test_the_option_of_a_role_may_be_what_ansible_converts(value):
+    inventory = sound()
+    everywhere("verify_timeout", value)(inventory)
+    assert check(inventory) == []
+
+
+def test_a_windows_host_needs_no_value_of_the_site():
+    inventory = sound()
+    inventory["hosts"]["windows"] = {}
+    group("gpustack_worker_windows", ["windows"])(inventory)
+    assert check(inventory) == []
+
+
+def test_a_value_of_the_site_that_a_host_cannot_resolve_is_no_difference():
+    inventory = sound()
+    without("npu", "gpustack_models")(inventory)
+    inventory["unreadable"] = {"npu": {"gpustack_models": "cannot be decrypted"}}
+    (finding,) = check(inventory)
+    assert finding.id == "value_unreadable"
+    assert "--ask-vault-pass" in finding.fix
+
+
+def test_without_any_host_the_sources_are_named():
+    (finding,) = check({"groups": {"all": []}, "hosts": {}, "asked": ["inventories/prdo"]})
+    assert finding.id == "server_missing"
+    assert finding.fix.startswith("no host was read from inventories/prdo; see Ansible's warnings above")
+
+
 def test_a_name_that_only_shares_a_common_word_with_a_role_is_a_warning():
     inventory = sound()
     everywhere("verify_backups", True)(inventory)
@@ -542,6 +630,103 @@ def test_secrets_are_in_no_finding():
     assert secret not in json.dumps([finding.as_dict() for finding in findings])
 
 
+ACCOUNTS = [
+    "http://admin:SECRET@h",
+    "http://admin:pa/SECRET@h",
+    "http://admin:12/SECRET@h/v1",
+    "http://admin:p@SECRET@h",
+    "http://SECRET@h?a#b@c",
+    "admin:SECRET@h",
+    "http:/admin:SECRET@h",
+    "http:admin:SECRET@h",
+    "https://u:SECRET@r.example.com/docker.io",
+    "https://u:SECRET@r.io/a:b",
+    "u:SECRET@r.io/A:b",
+    f"u:SECRET@r.io/A:b@{DIGEST}",
+]
+
+
+@pytest.mark.parametrize("text", ACCOUNTS)
+@pytest.mark.parametrize(
+    ("kind", "write"),
+    [
+        ("server_url_invalid", lambda text: everywhere("gpustack_server_url", text)),
+        ("worker_address_not_ip", lambda text: on("h20", "gpustack_worker_address", text)),
+        ("rewrite_invalid", lambda text: everywhere("gpustack_registry_rewrites", {"docker.io": text})),
+        ("rewrite_invalid", lambda text: everywhere("gpustack_registry_rewrites", {text: "r:5000"})),
+        ("key_value", lambda text: everywhere("gpustack_insecure_registries", [text])),
+        ("variable_value", lambda text: everywhere("gpustack_worker_name", text)),
+        ("image_invalid", lambda text: deployment(image=text)),
+        ("lock_name_invalid", lambda text: lock(text, DIGEST)),
+        ("lock_digest_invalid", lambda text: lock("docker.io/a/b:1", text)),
+    ],
+)
+def test_an_account_is_in_no_finding(kind, write, text):
+    inventory = sound()
+    write(text)(inventory)
+    findings = [finding for finding in check(inventory) if finding.id == kind]
+    assert findings
+    shown = json.dumps([finding.as_dict() for finding in findings])
+    assert "***@" in shown
+    assert "SECRET" not in shown
+    assert "admin" not in shown
+
+
+def test_the_digest_of_an_image_is_no_host_of_an_account():
+    inventory = sound()
+    deployment(image="a/b@sha256:zz")(inventory)
+    assert "'a/b@sha256:zz'" in only("image_invalid", inventory).found
+
+
+@pytest.mark.parametrize("separator", ["=", " ", ":", "\n", "@"])
+@pytest.mark.parametrize(("place", "kind"), [("args", "argument_name_invalid"), ("env", "env_name_invalid")])
+def test_a_name_is_shown_up_to_the_value_in_it(place, kind, separator):
+    inventory = sound()
+    deployment(**{place: {f"HF_TOKEN{separator}SECRET": ["x"]}})(inventory)
+    findings = check(inventory)
+    assert only(kind, inventory).where.endswith(f".{place}.HF_TOKEN...")
+    assert only(kind, inventory).found == "the name 'HF_TOKEN...'"
+    assert "SECRET" not in json.dumps([finding.as_dict() for finding in findings])
+
+
+def test_an_unknown_key_is_shown_up_to_the_value_in_it():
+    inventory = sound()
+    deployment(**{"HF_TOKEN=SECRET": None})(inventory)
+    finding = only("key_unknown", inventory)
+    assert finding.found == "unknown key 'HF_TOKEN...'"
+    assert "SECRET" not in json.dumps(finding.as_dict())
+
+
+def test_a_name_given_twice_is_shown_up_to_the_value_in_it():
+    inventory = sound()
+    deployment(args={"--hf_token=SECRET": True, "hf-token=SECRET": True})(inventory)
+    assert only("argument_twice", inventory).found == "also set by --hf_token..."
+
+
+def test_an_unsafe_argument_is_told_by_its_characters():
+    inventory = sound()
+    deployment(args={"hf-token": "SECRET x\"'\\"})(inventory)
+    finding = only("argument_unsafe", inventory)
+    assert finding.found == "text with white space and a double quote and a single quote and a backslash"
+    assert "SECRET" not in json.dumps(finding.as_dict())
+
+
+@pytest.mark.parametrize(
+    ("url", "fix"),
+    [("http://admin:x@10.0.0.10:80/v1", "write http://10.0.0.10:80: "), ("http://a:1/x@h", "write http://<address>: ")],
+)
+def test_the_url_to_write_is_without_the_account(url, fix):
+    inventory = sound()
+    everywhere("gpustack_server_url", url)(inventory)
+    assert only("server_url_invalid", inventory).fix.startswith(fix)
+
+
+def test_a_worker_may_have_the_address_of_a_proxy():
+    inventory = sound()
+    everywhere("gpustack_server_url", "https://10.0.0.21")(inventory)
+    assert check(inventory) == []
+
+
 def test_one_mistake_on_many_hosts_is_one_finding():
     inventory = sound()
     for number in range(100):
@@ -569,7 +754,7 @@ def test_any_type_of_any_variable_is_judged_without_a_traceback(junk):
     assert check(inventory)
 
 
-JUNK = [None, 1, -1.5, "", "x y", True, [], [1], {}, {1: 1, "a": [2]}, [{1: 1, "a": 2}]]
+JUNK = [None, 1, -1.5, "", "x y", True, [], [1], {}, {1: 1, "a": [2]}, [{1: 1, "a": 2}], 10**400]
 
 
 def complete():
@@ -589,7 +774,7 @@ def places(value, path=()):
         yield from places(item, (*path, key))
 
 
-@pytest.mark.parametrize("junk", JUNK, ids=repr)
+@pytest.mark.parametrize("junk", JUNK, ids=lambda junk: repr(junk)[:20])
 def test_junk_anywhere_is_judged_without_a_traceback(junk):
     names = [name for name in complete()["hosts"]["h20"] if name.startswith("gpustack_")]
     for path in [path for path in places({name: complete()["hosts"]["h20"][name] for name in names}) if path]:
@@ -758,6 +943,18 @@ ENDLESS = unreadable("cannot be resolved: Syntax error in template: Missing end 
             [ini("[all]\nh20 gpustack_worker_address=10.0.0.21#h\n"), on("npu", "gpustack_worker_address", "npu")],
             ["ini_comment", "worker_address_not_ip"],
         ),
+        (
+            [ini("[all]\nh20 gpustack_worker_address=10.0.0#21\n"), on("h20", "gpustack_worker_address", "10.0.0")],
+            ["ini_comment"],
+        ),
+        (
+            [ini("[all]\nh20 gpustack_worker_address=10.0.0#21\n"), on("npu", "gpustack_worker_address", "npu#1")],
+            ["ini_comment", "worker_address_not_ip"],
+        ),
+        (
+            [ini("[all]\nh[20:21] gpustack_worker_address=#x\n"), on("h20", "gpustack_worker_address", "")],
+            ["ini_comment"],
+        ),
         ([source("gpustack_admin_password: 'a{#'"), ENDLESS], ["jinja_comment", "value_unreadable"]),
         (
             [source("gpustack_cluster_name: 'a{#'"), unreadable("'x' is undefined")],
@@ -799,6 +996,46 @@ def test_an_accepted_finding_stays_as_a_note_with_its_reason():
     after = check(inventory)
     assert [finding.severity for finding in before] == ["error", "error"]
     assert after == [dataclasses.replace(finding, severity="note", accepted="rebuilt each week") for finding in before]
+
+
+@pytest.mark.parametrize("reason", ["测试环境，没有可用的镜像仓库", "No registry yet:\nTicket 4711.\n"])
+def test_a_reason_may_be_in_any_language_and_have_lines(reason):
+    inventory = sound()
+    unlock("docker.io/gpustack/gpustack:v2.3.0")(inventory)
+    accept("image_unlocked", reason=reason)(inventory)
+    assert [(finding.id, finding.accepted) for finding in check(inventory)] == [("image_unlocked", reason.strip())]
+
+
+def test_a_reason_that_says_nothing_accepts_nothing():
+    inventory = sound()
+    unlock("docker.io/gpustack/runtime:pause")(inventory)
+    accept("image_moving_unlocked", reason="ok")(inventory)
+    assert only("image_moving_unlocked", inventory).severity == "error"
+
+
+def test_three_unused_acceptances_are_warnings_and_four_are_one_error():
+    inventory = sound()
+    accept("image_unlocked", "cards_short", "no_proxy_cidr")(inventory)
+    assert [finding.id for finding in check(inventory)] == ["accept_unused"] * 3
+    accept("image_unlocked", "cards_short", "no_proxy_cidr", "server_url_port")(inventory)
+    (finding,) = check(inventory)
+    assert (finding.id, finding.severity) == ("accept_many_unused", "error")
+    assert "hides what is new" in finding.expected
+
+
+def test_one_kind_accepted_twice_is_told_with_the_first_place():
+    inventory = sound()
+    unlock("docker.io/gpustack/gpustack:v2.3.0")(inventory)
+    accept("image_unlocked", "image_unlocked")(inventory)
+    finding = only("accept_twice", inventory)
+    assert (finding.where, finding.found) == (
+        "gpustack_accept[1].id",
+        "image_unlocked, which gpustack_accept[0] has too",
+    )
+
+
+def test_what_fails_on_every_site_cannot_be_accepted():
+    assert not any(CATALOGUE[kind]["acceptable"] for kind in ("port_overlap", "server_url_localhost"))
 
 
 def test_other_findings_are_not_touched_by_an_acceptance():
@@ -857,6 +1094,13 @@ def test_an_entry_of_the_catalogue_is_complete(kind):
     assert set(CATALOGUE[kind]) == {"title", "severity", "acceptable"}
     assert CATALOGUE[kind]["severity"] in _findings.SEVERITIES
     assert isinstance(CATALOGUE[kind]["acceptable"], bool)
+
+
+def test_the_number_of_kinds_is_told_as_it_is():
+    root = CHECKS.parents[1]
+    for path in [*root.glob("*.md"), *root.glob("docs/*.md"), *root.glob("changelogs/fragments/*.yml")]:
+        for number in re.findall(r"(\d+) kinds of (?:mistakes|findings)", path.read_text(encoding="utf-8")):
+            assert int(number) == len(CATALOGUE), path
 
 
 def test_every_wrong_weight_is_listed():

@@ -46,14 +46,40 @@ def test_two_of_one_key_in_one_line_and_three_in_all():
         "secret: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  6161\nplain: !unsafe 'x'\nnew: !site.example/thing {x: 1}\n",
         "",
         "- x\n- x\n",
-        # Ansible's own errors
-        "a: [1\nb: 2\na: 1\n",
-        "a: 1\n---\na: 1\na: 2\n",
-        "a: \x01\n",
+        # JSON is read first, and may have what YAML refuses
+        '{\n\t"all": {}\n}\n',
     ],
 )
 def test_nothing_to_say_about_yaml(text):
     assert seen(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("all:\n  hosts:\n    h1: {gpustack_admin_password: hunter2\n    h2:\n", ":4"),
+        ("a: [1\nb: 2\na: 1\n", ":2"),
+        ("a: 1\n---\na: 1\n", ":2"),
+        ("gpustack_admin_password: *hunter2\n", ":1"),
+        ("gpustack_admin_password: hunter2: x\n", ":1"),
+        ('{"all": {"hunter2"}\n', ":2"),
+        ("a: \x01\n", ""),
+    ],
+)
+def test_a_file_ansible_drops_is_told_without_its_text(text, line):
+    for path in ("hosts.yml", "hosts.yaml", "hosts.json"):
+        (finding,) = findings(text, path)
+        assert (finding.id, finding.where) == ("inventory_unparsed", path + line)
+        assert "hunter2" not in repr(finding)
+
+
+def test_a_file_without_suffix_may_be_ini():
+    assert seen("[gpustack_worker]\nh1 a=1\n", "hosts") == []
+
+
+def test_yaml_that_is_nested_deeply():
+    text = "gpustack_models: " + "[" * 900 + "1.50" + "]" * 900
+    assert [kind for kind, unused in seen(text)] == []
 
 
 def test_yaml_that_contains_itself():
@@ -158,7 +184,7 @@ def test_what_ansible_makes_of_ini(tmp_path):
 def test_a_comment_within_a_value_of_a_host_line(value):
     text = f"[gpustack_worker]\n\nh20-01 ansible_host=192.0.2.1 gpustack_admin_password={value} gpustack_version=2.30\n"
     # The version is cut off together with the rest of the line.
-    assert seen(text, "hosts") == [("ini_comment", "gpustack_admin_password in hosts:3")]
+    assert seen(text, "hosts") == [("ini_comment", "gpustack_admin_password on h20-01 in hosts:3")]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +228,8 @@ def test_no_comment_in_a_vars_section(value):
 )
 def test_ini_number_loses_digits(line, fix):
     (finding,) = findings(line, "hosts")
-    assert (finding.id, finding.where, finding.fix) == ("number_loses_digits", "gpustack_version in hosts:2", fix)
+    where = "gpustack_version on h in hosts:2" if "[all]" in line else "gpustack_version in hosts:2"
+    assert (finding.id, finding.where, finding.fix) == ("number_loses_digits", where, fix)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +255,8 @@ def test_jinja_comment_in_a_vars_section():
 
 def test_other_formats_are_not_read_as_ini():
     text = "[all:vars]\ngpustack_version=2.30\n"
-    assert [seen(text, name) for name in ("hosts.toml", "hosts.yml", "hosts.json")] == [[], [], []]
+    assert seen(text, "hosts.toml") == []
+    assert [kind for kind, unused in seen(text, "hosts.yml")] == ["inventory_unparsed"]
 
 
 @pytest.fixture
@@ -295,7 +323,10 @@ def test_a_file_of_extra_variables(site):
 
 def test_what_cannot_be_read_as_text_is_left_out(site, tmp_path):
     site("inv/script", "inv/plain")
-    (tmp_path / "inv/script").chmod(0o755)
+    (tmp_path / "inv/script").write_text("#!/bin/sh\n")
+    # What every file of a Windows drive is in WSL.
+    for name in ("script", "plain"):
+        (tmp_path / "inv" / name).chmod(0o755)
     (tmp_path / "inv/vaulted.yml").write_text("$ANSIBLE_VAULT;1.1;AES256\n6161\n")
     (tmp_path / "inv/latin").write_bytes(b"caf\xe9")
     assert list(read("inv")) == ["inv/plain"]

@@ -52,6 +52,9 @@ def fail(host="npu-01", **keywords):
     }
 
 
+PREFLIGHT = REPOSITORY / "playbooks" / "preflight.yml"
+
+
 def run(directory, *plays, arguments=(), playbook="play.yml", inventory=HOSTS, **environment):
     (directory / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
     (directory / "play.yml").write_text(yaml.safe_dump(list(plays)), encoding="utf-8")
@@ -177,6 +180,50 @@ def test_other_peoples_playbooks_get_no_summary(tmp_path):
     done = run(tmp_path, play(CHANGE), arguments=("--limit", "gs-01"))
     assert done.returncode == 0
     assert "SUMMARY" not in done.stdout
+
+
+def test_another_playbook_after_ours_gets_no_summary(tmp_path):
+    other = tmp_path / "other.yml"
+    other.write_text(yaml.safe_dump([play(CHANGE, name="Foreign")]), encoding="utf-8")
+    done = run(tmp_path, OURS, arguments=("other.yml", "--limit", "gs-01"))
+    assert done.returncode == 0
+    assert "PLAY [Foreign]" in summary(done)
+
+
+def test_a_host_with_nothing_but_checked_arguments_is_not_done(tmp_path):
+    roles = [{"role": "inferops.gpustack.host_probe", "tags": ["probe"]}]
+    arguments = ("--tags", "other", "--limit", "gs-01,h20-01")
+    done = run(
+        tmp_path, {**OURS, "roles": roles}, play({**CHANGE, "tags": ["other"]}, hosts="gs-01"), arguments=arguments
+    )
+    assert "Validating arguments" in done.stdout
+    assert rows(done)["gs-01"] == "done 1"
+    assert rows(done)["h20-01"] == "skipped no task for this host"
+
+
+def test_preflight_always_has_its_line(tmp_path):
+    inventory = yaml.safe_load((REPOSITORY / "inventories" / "lab" / "hosts.yml").read_text(encoding="utf-8"))
+    moving = ("docker.io/gpustack/runtime:pause", "docker.io/gpustack/runtime:health")
+    moving += ("quay.io/ascend/vllm-ascend:nightly-main",)
+    inventory["all"]["vars"] |= {
+        "gpustack_admin_password": "River.2.ocean",
+        "gpustack_artefacts_lock": dict.fromkeys(moving, "sha256:" + "ab" * 32),
+    }
+    done = run(tmp_path, playbook=PREFLIGHT, inventory=inventory)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert summary(done).splitlines()[1].startswith("preflight: 3 hosts checked, "), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment"),
+    [(("--tags", "models"), {}), ((), {"ANSIBLE_STRATEGY": "free"})],
+    ids=["tags", "strategy"],
+)
+def test_preflight_runs_once_and_never_not(tmp_path, arguments, environment):
+    done = run(tmp_path, playbook=REPOSITORY / "site.yml", arguments=arguments, **environment)
+    assert done.returncode == 2
+    assert done.stdout.count("\nfatal: ") == 1
+    assert list(rows(done)) == ["(site)"]
 
 
 def test_a_machine_readable_output_stays_one(tmp_path):

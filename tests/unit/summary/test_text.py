@@ -16,6 +16,9 @@ WARNING = _findings.warning("image_unlocked", "gpustack_version", "a tag", "its 
 ERROR = _findings.error("server_missing", "inventory", "no server", "one host", "add one")
 HOST_WARNING = _findings.warning("engine-stopped", "/run/docker.sock", "no socket", "an engine", "start it")
 
+NOTE = _findings.note("hint", "a place", "x", "y", "z")
+ACCEPTED = dataclasses.replace(ERROR, severity="note", accepted="the site knows better")
+
 
 def run(**changes):
     everything = {
@@ -63,16 +66,43 @@ def test_an_accepted_finding_does_not_remain():
     assert "image_unlocked" not in _summary.text([], [accepted], "", "", 1, 100)
 
 
-def test_what_preflight_has_told_is_one_line():
-    accepted = dataclasses.replace(WARNING, severity="note", accepted="our registry keeps its tags")
-    before = _summary.in_short("preflight", [WARNING, WARNING, accepted])
-    text = _summary.text([], [ERROR], "", "", 1, 100, before)
-    assert text.splitlines()[:3] == [
+@pytest.mark.parametrize(
+    ("findings", "expected"),
+    [
+        ([], "no findings"),
+        ([WARNING, WARNING], "2 warnings, see above (image_unlocked)"),
+        ([ACCEPTED], "1 accepted (server_missing)"),
+        (
+            [NOTE, WARNING, ACCEPTED],
+            "1 warning, see above (image_unlocked); 1 note (hint); 1 accepted (server_missing)",
+        ),
+    ],
+)
+def test_preflight_is_one_line_whatever_it_found(findings, expected):
+    summary = _findings.summary(findings)
+    result = {"msg": f"3 hosts checked, {summary}", "findings": [finding.as_dict() for finding in findings]}
+    assert _summary.in_short(result) == f"3 hosts checked, {expected}"
+
+
+def test_the_line_of_preflight_stands_before_what_remains():
+    text = _summary.text([], [ERROR], "", "", 1, 100, "preflight: 3 hosts checked, no findings")
+    assert text.splitlines()[:4] == [
+        "preflight: 3 hosts checked, no findings",
+        "",
         "Findings that remain:",
-        "  preflight: 2 warnings, see above (image_unlocked)",
         "  ERROR   server_missing: inventory: no server; expected one host; add one",
     ]
-    assert _summary.in_short("preflight", [accepted]) == ""
+
+
+def test_chinese_host_names_keep_the_columns():
+    rows = [Row("服务器-01", "done", 0), Row("gs", "done", 12)]
+    expected = """\
+        HOST       RESULT  CHANGED
+        服务器-01  done          0
+        gs         done         12
+
+        Duration: 0:00:04"""
+    assert _summary.text(rows, [], "", "", 4, 100) == textwrap.dedent(expected)
 
 
 def test_a_run_without_trouble_is_short():
