@@ -16,36 +16,20 @@ description:
   - Secrets never appear in the result or in a diff. Keys that end in C(password), C(token), C(secret) or C(key) count
     as secret, and so do URLs with a password.
   - The file is JSON text below a comment line, which GPUStack reads as YAML.
+extends_documentation_fragment:
+  - inferops.gpustack.attributes
+  - inferops.gpustack.config_file
 attributes:
   check_mode:
     support: full
-    description: Says whether the file would change.
   diff_mode:
     support: full
-    description: Shows the keys and values, secrets as stars.
+    details: Shows the keys and values, secrets as stars.
 options:
-  dest:
-    description:
-      - Absolute path of the file.
-      - A missing directory is created with mode C(0700).
-    type: path
-    required: true
   config:
     description: The whole content, in GPUStack's own names with underscores.
     type: dict
     required: true
-  newer_than:
-    description:
-      - ISO 8601 time in UTC, such as the time a container started. Makes the module return RV(newer).
-    type: str
-  referenced_files:
-    description:
-      - Files on this host that O(config) names, or that a container gets beside it, such as certificates.
-      - The module fails when one is missing, or holds a private key that users other than the owner and the group may
-        use. RV(newer) covers them.
-    type: list
-    elements: path
-    default: []
 """
 
 EXAMPLES = r"""

@@ -21,6 +21,7 @@ author:
 extends_documentation_fragment:
   - inferops.gpustack.auth
   - inferops.gpustack.attributes
+  - inferops.gpustack.config_file
 attributes:
   check_mode:
     support: full
@@ -29,27 +30,9 @@ attributes:
     support: full
     details: Values of keys that end in V(token), V(password), V(secret) or V(key) are hidden.
 options:
-  dest:
-    description:
-      - Absolute path of the file on the worker. It gets mode C(0600) and belongs to root.
-      - A missing directory is created with mode C(0700).
-    type: path
-    required: true
   cluster:
     description: Name of the cluster to join. May be left out when the server has one cluster.
     type: str
-  newer_than:
-    description:
-      - ISO 8601 time in UTC, such as the time the worker's container started. Makes the module return RV(newer).
-    type: str
-  referenced_files:
-    description:
-      - Files on this host that O(config) names, or that a container gets beside it, such as certificates.
-      - The module fails when one is missing, or holds a private key that users other than the owner and the group may
-        use. RV(newer) covers them.
-    type: list
-    elements: path
-    default: []
   config:
     description:
       - The rest of the worker's configuration, as GPUStack's config file has it. Underscores in the keys, not dashes.

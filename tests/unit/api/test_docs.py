@@ -9,11 +9,11 @@ import pathlib
 
 import pytest
 import yaml
-from ansible_collections.inferops.gpustack.plugins.doc_fragments.auth import ModuleDocFragment
 from ansible_collections.inferops.gpustack.plugins.module_utils import _args
 from api_playback import MODULES
 
 NAMES = ["chat_probe", "cluster", "cluster_info", "model", "model_route", "registration_token", "worker"]
+FRAGMENTS = "ansible_collections.inferops.gpustack.plugins.doc_fragments."
 ROOT = pathlib.Path(__file__).parents[3]
 
 
@@ -31,6 +31,16 @@ def documented(options):
     return found
 
 
+def options_of(module):
+    """The options a module documents, those of its fragments included."""
+    page = yaml.safe_load(module.DOCUMENTATION)
+    options = dict(page.get("options") or {})
+    for fragment in page["extends_documentation_fragment"]:
+        part = importlib.import_module(FRAGMENTS + fragment.rpartition(".")[2]).ModuleDocFragment.DOCUMENTATION
+        options.update(yaml.safe_load(part)["options"])
+    return options
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_documentation_equals_argument_spec(name, monkeypatch):
     module = importlib.import_module(MODULES + name)
@@ -45,9 +55,7 @@ def test_documentation_equals_argument_spec(name, monkeypatch):
     monkeypatch.setattr(_args, "UnloggedModule", record)
     with pytest.raises(Enough):
         module.main()
-    written = yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["options"]
-    written.update(yaml.safe_load(module.DOCUMENTATION).get("options", {}))
-    assert documented(taken) == documented(written)
+    assert documented(taken) == documented(options_of(module))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,8 +68,7 @@ def test_documentation_is_complete(name):
     for task in yaml.safe_load(module.EXAMPLES):
         for action, options in task.items():
             if action.startswith("inferops.gpustack."):
-                known = set(documentation.get("options", {})) | {"url", "password"}
-                assert set(options) <= known
+                assert set(options) <= set(options_of(module))
     assert all(one["returned"] for one in yaml.safe_load(module.RETURN).values())
 
 
