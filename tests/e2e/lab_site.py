@@ -34,7 +34,13 @@ RECAP = re.compile(r"^(\S+)\s+: ok=(\d+)\s+changed=(\d+)\s+unreachable=(\d+)\s+f
 def playbook(*arguments, log, cwd=ROOT, timeout=900):
     """Run ansible-playbook to its end; its output goes to tests/output/<log>."""
     run = Run(*arguments, log=log, cwd=cwd)
-    run.process.wait(timeout)
+    try:
+        run.process.wait(timeout)
+    except BaseException:
+        # It has a process group of its own and would work on against the next suite.
+        os.killpg(run.process.pid, signal.SIGKILL)
+        run.process.wait()
+        raise
     return run
 
 
@@ -172,7 +178,7 @@ class Api:
         return {
             resource: [
                 {key: value for key, value in item.items() if resource != "workers" or key not in heartbeat}
-                for item in sorted(self.items(resource), key=lambda item: item["id"])
+                for item in sorted(self.call("GET", f"/v2/{resource}?page=-1")["items"], key=lambda item: item["id"])
             ]
             for resource in resources
         }

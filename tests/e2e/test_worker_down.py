@@ -9,6 +9,10 @@ import pytest
 from lab_site import DEPLOYMENTS, H20, NPU, ROUTE, SERVER, wait_until
 
 
+def state_of(api, worker):
+    return (api.named("workers", worker) or {}).get("state")
+
+
 def instance_of(api, deployment):
     return next((item for item in api.items("model-instances") if item["model_name"] == deployment), None)
 
@@ -17,15 +21,15 @@ def instance_of(api, deployment):
 def powered_off(lab, api):
     machine = lab.engine.containers.get(lab.containers[NPU])
     machine.stop(timeout=30)
-    wait_until(lambda: api.named("workers", NPU)["state"] != "ready", 240, "the server misses the worker")
+    wait_until(lambda: state_of(api, NPU) not in (None, "ready"), 240, "the server misses the worker")
     yield
     machine.start()
-    wait_until(lambda: api.named("workers", NPU)["state"] == "ready", 180, "the worker is back")
+    wait_until(lambda: state_of(api, NPU) == "ready", 180, "the worker is back")
 
 
 def test_ascend_deployment_waits_for_its_worker(powered_off, lab, api):
     before = lab.running(H20)
-    old = instance_of(api, DEPLOYMENTS[NPU])
+    old = wait_until(lambda: instance_of(api, DEPLOYMENTS[NPU]), 30, "its instance")
     api.call("DELETE", f"/v2/model-instances/{old['id']}")
 
     def judged():
@@ -39,24 +43,28 @@ def test_ascend_deployment_waits_for_its_worker(powered_off, lab, api):
     assert lab.running(H20) == before
 
 
-def test_the_others_converge_without_it(powered_off, lab, api):
+@pytest.fixture(scope="module")
+def converged(powered_off, lab):
     lab.sh(H20, "docker rm -f gpustack-worker")
-    run = lab_site.site(log="worker_down.log")
-    assert run.code != 0
-    recap = run.recap()
+    return lab_site.site(log="worker_down.log")
+
+
+def test_the_others_converge_without_it(converged, lab, api):
+    assert converged.code != 0
+    recap = converged.recap()
     assert {host: counts["unreachable"] for host, counts in recap.items()} == {SERVER: 0, H20: 0, NPU: 1}
     assert {host: counts["failed"] for host, counts in recap.items()} == {SERVER: 0, H20: 0, NPU: 0}
     assert "gpustack-worker" in lab.running(H20)
-    assert api.named("workers", H20)["state"] == "ready"
-    said = " ".join(run.output.split())
+    assert state_of(api, H20) == "ready"
+    said = " ".join(converged.output.split())
     assert f"deployment {DEPLOYMENTS[NPU]}: no worker that fits is ready: {NPU} is " in said
     for name in (DEPLOYMENTS[H20], ROUTE):
         assert f" {name}, answered by {DEPLOYMENTS[H20]}: " in said
     assert f" {DEPLOYMENTS[NPU]}, answered by " not in said
 
 
-def test_the_summary_names_it_and_the_next_command(powered_off):
-    summary = (lab_site.OUTPUT / "worker_down.log").read_text().split("SUMMARY ***", 1)[1]
+def test_the_summary_names_it_and_the_next_command(converged):
+    summary = converged.output.split("SUMMARY ***", 1)[1]
     assert re.search(rf"^{NPU} +unreachable ", summary, re.MULTILINE)
     assert re.search(rf"^{H20} +done ", summary, re.MULTILINE)
     assert f"--limit {NPU}\n" in summary
