@@ -38,6 +38,13 @@ LONGEST_PAUSE = 8.0
 LONGEST_RETRY_AFTER = 30.0
 IDEMPOTENT = frozenset(["GET", "PUT", "DELETE"])
 
+# OpenSSL's X509_V_ERR_CERT_HAS_EXPIRED and X509_V_ERR_HOSTNAME_MISMATCH.
+CERTIFICATE_HINTS = {
+    10: "Renew it: gpustack_tls_certificate in an inventory.",
+    62: "Use a name that is in the certificate: gpustack_server_url in an inventory, url in a task.",
+}
+UNKNOWN_CA_HINT = "Name the CA that signed it: gpustack_ca_certificate in an inventory, ca_path in a task."
+
 PER_PAGE = 100
 MOST_PAGES = 200
 
@@ -188,7 +195,7 @@ class Client:
                 f"The certificate of {self.url} is not trusted: {cause.verify_message}.",
                 endpoint=endpoint,
                 reason="Certificate",
-                hint="Name the CA that signed it: gpustack_ca_certificate in an inventory, ca_path in a task.",
+                hint=CERTIFICATE_HINTS.get(cause.verify_code, UNKNOWN_CA_HINT),
             )
         if isinstance(cause, socket.timeout) and cause is error:
             return NoAnswerInTime(

@@ -71,6 +71,7 @@ def check_referenced(paths):
     for path in paths:
         try:
             status = os.stat(path)
+            open_to_others = status.st_mode & stat.S_IRWXO and stat.S_ISREG(status.st_mode) and _holds_private_key(path)
         except OSError as error:
             raise GpustackError(
                 f"{path} cannot be read: {error.strerror}.",
@@ -81,7 +82,7 @@ def check_referenced(paths):
             raise GpustackError(
                 f"{path} is no plain file.", reason="Invalid", hint="Name a file, not the directory that holds it."
             )
-        if status.st_mode & stat.S_IRWXO and _holds_private_key(path):
+        if open_to_others:
             raise GpustackError(
                 f"{path} holds a private key and has the mode {stat.S_IMODE(status.st_mode):04o}, "
                 "so that every user of the host can use it.",

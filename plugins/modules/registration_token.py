@@ -114,6 +114,7 @@ def body(module):
             hint="Remove it from config.",
         )
     before = _config_file.read(params["dest"])
+    _config_file.check_referenced(params["referenced_files"])
     client = _args.connect(module)
     try:
         cluster = find_cluster(client, params["cluster"])

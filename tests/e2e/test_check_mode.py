@@ -32,7 +32,7 @@ def test_check_of_bare_hosts_succeeds(check):
 def test_it_says_what_would_be_done_after_what(check):
     said = " ".join(check.output.split())
     for host, container in ((SERVER, "gpustack-server"), (H20, "gpustack-worker"), (NPU, "gpustack-worker")):
-        assert f"The container {container} of {host} would be run after its container engine is installed" in said
+        assert f"The container {container} of {host} would be run after its container engine" in said
     assert "would be done after the server answers" in said
     assert "would be installed: docker.io" in said
 

@@ -7,7 +7,10 @@ import email.utils
 import pathlib
 import re
 import socket
+import ssl
 import time
+import urllib.error
+import urllib.request
 
 import pytest
 from ansible_collections.inferops.gpustack.plugins.module_utils import _client
@@ -230,3 +233,24 @@ def test_list_all_of_something_else(server):
     server.on("GET", "/l", {"hello": "world"})
     with pytest.raises(GpustackError, match="did not answer a list"):
         client_of(server).list_all("/l")
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "advice"),
+    [
+        (10, "certificate has expired", "gpustack_tls_certificate"),
+        (62, "Hostname mismatch", "gpustack_server_url"),
+        (20, "unable to get local issuer certificate", "gpustack_ca_certificate"),
+    ],
+)
+def test_an_untrusted_certificate_gets_the_advice_for_its_reason(monkeypatch, code, said, advice):
+    refusal = ssl.SSLCertVerificationError()
+    refusal.verify_code, refusal.verify_message = code, said
+
+    def refuse(*unused, **unused_too):
+        raise urllib.error.URLError(refusal)
+
+    monkeypatch.setattr(urllib.request.OpenerDirector, "open", refuse)
+    with pytest.raises(GpustackError, match=said) as caught:
+        Client("https://gpustack.example.com").get("/x")
+    assert advice in caught.value.for_people()
