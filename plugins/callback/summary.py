@@ -38,7 +38,7 @@ import time
 from ansible import constants, context
 from ansible.plugins.callback import CallbackBase
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _output, _rerun, _summary
-from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import SITE_GROUPS
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import SITE_GROUPS, WINDOWS_GROUP
 
 _OURS = "inferops.gpustack."
 _PREFLIGHT = "inferops.gpustack.preflight"
@@ -119,6 +119,8 @@ class CallbackModule(CallbackBase):
             failures=failures,
             changed=stats.changed,
             stopped_by=self._stopped_by(failures),
+            # Windows machines are declared and not built yet; their Linux halves are workers of their own.
+            idle=set(self._groups.get(WINDOWS_GROUP, [])) - self._touched,
         )
         rows = run.rows()
         proposal, command = self._next(rows, failed=bool(failures))

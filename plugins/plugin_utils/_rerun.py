@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 
 # What ansible-playbook calls an argument, the option, and the setting it falls back to.
 _SWITCHES = (
@@ -84,7 +85,6 @@ def _short(path):
 
 
 def _program(path):
-    """A virtual environment's program that lies here needs its path, an installed one only its name."""
+    """Its name alone where a shell finds just this program under it, else its path."""
     name = "ansible-playbook"
-    short = _short(path)
-    return short if os.path.basename(path) == name and not os.path.isabs(short) else name
+    return name if os.path.basename(path) != name or shutil.which(name) == path else _short(path)

@@ -62,7 +62,9 @@ class Row:
 
 @dataclasses.dataclass
 class Run:
-    """`hosts`: all to report on; `present`: those the limit left; `touched`: those that had a task of their own."""
+    """`hosts`: all to report on; `present`: those the limit left; `touched`: those that had a task of their own; `idle`:
+    those no play has a task for.
+    """
 
     hosts: list
     present: set
@@ -70,6 +72,7 @@ class Run:
     failures: dict
     changed: dict
     stopped_by: str = ""
+    idle: set = dataclasses.field(default_factory=set)
 
     def rows(self):
         """For the site as a whole where something failed there, then for each host."""
@@ -84,7 +87,7 @@ class Run:
             return Row(host, failure.result, changed, failure.task, failure.message)
         if host not in self.present:
             return Row(host, "skipped", None, "not in this run")
-        if self.stopped_by:
+        if self.stopped_by and host not in self.idle:
             return Row(host, "not finished", changed, f"the run stopped at: {self.stopped_by}")
         if host not in self.touched:
             return Row(host, "skipped", None, "no task for this host")

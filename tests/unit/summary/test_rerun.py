@@ -13,6 +13,11 @@ from ansible.cli.playbook import PlaybookCLI
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _rerun
 
 
+@pytest.fixture(autouse=True)
+def on_the_path(monkeypatch):
+    monkeypatch.setattr(_rerun.shutil, "which", {"ansible-playbook": "/usr/bin/ansible-playbook"}.get)
+
+
 def understood(*words):
     cli = PlaybookCLI(["ansible-playbook", *words])
     cli.init_parser()
@@ -62,3 +67,8 @@ def test_a_program_below_this_directory_keeps_its_path():
     program = os.path.join(os.getcwd(), ".venv", "bin", "ansible-playbook")
     assert again("site.yml", program=program) == ".venv/bin/ansible-playbook site.yml"
     assert again("site.yml", program="/opt/ansible/__main__.py") == "ansible-playbook site.yml"
+
+
+def test_a_program_a_shell_would_not_find_keeps_its_path():
+    program = "/opt/ansible/bin/ansible-playbook"
+    assert again("site.yml", program=program) == f"{program} site.yml"

@@ -139,6 +139,11 @@ def test_a_host_that_no_task_was_for_is_not_called_done():
     assert run(touched={"gs-01", "h20-01"}).rows()[2] == Row("h20-02", "skipped", None, "no task for this host")
 
 
+def test_a_host_no_play_is_for_is_not_waiting_to_be_finished():
+    row = run(stopped_by="Look", touched={"gs-01"}, idle={"h20-02"}).rows()[2]
+    assert row == Row("h20-02", "skipped", None, "no task for this host")
+
+
 def test_a_failure_on_behalf_of_all_is_the_sites_and_keeps_every_host_from_finishing():
     failure = Failure("Have the deployments", "no such path", everyone=True)
     rows = run(failures={"gs-01": failure}, stopped_by="Have the deployments").rows()
