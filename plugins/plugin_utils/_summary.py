@@ -62,8 +62,9 @@ class Row:
 
 @dataclasses.dataclass
 class Run:
-    """`hosts`: all to report on; `present`: those the limit left; `touched`: those that had a task of their own; `idle`:
-    those no play has a task for.
+    """`hosts`: all to report on; `present`: those the limit left; `touched`: those that had a task of their own.
+
+    `idle`: those no play has a task for.
     """
 
     hosts: list
