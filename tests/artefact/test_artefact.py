@@ -18,7 +18,6 @@ SHIPPED = (
     *TOP,
     "meta/runtime.yml",
     "changelogs/changelog.yaml",
-    "tests/sanity/ignore-*.txt",
     "docs",
     "playbooks",
     "plugins",
