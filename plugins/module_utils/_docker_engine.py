@@ -190,7 +190,7 @@ def _read_info(engine, facts):
     if info.get("OperatingSystem") == "Docker Desktop":
         findings.append(
             finding(
-                "engine-is-docker-desktop",
+                "engine_is_docker_desktop",
                 "error",
                 engine.path,
                 "OperatingSystem: Docker Desktop",
@@ -202,7 +202,7 @@ def _read_info(engine, facts):
     if any("name=rootless" in str(option) for option in info.get("SecurityOptions") or []):
         findings.append(
             finding(
-                "engine-is-rootless",
+                "engine_is_rootless",
                 "error",
                 engine.path,
                 "SecurityOptions: name=rootless",
@@ -276,7 +276,7 @@ def _kind_findings(socket_path, version):
         return []
     return [
         finding(
-            "engine-is-podman",
+            "engine_is_podman",
             "error",
             socket_path,
             ", ".join(components),
@@ -291,7 +291,7 @@ def _absent_findings(installed, socket_path):
         return []
     return [
         finding(
-            "engine-stopped",
+            "engine_stopped",
             "warning",
             socket_path,
             "dockerd is installed, the socket does not exist",
@@ -302,21 +302,21 @@ def _absent_findings(installed, socket_path):
 
 
 UNANSWERED = {
-    "refused": ("engine-stopped", "warning", "systemctl start docker; then journalctl -u docker -n 50"),
-    "denied": ("engine-denied", "error", "run the play with become: true"),
-    "silent": ("engine-hangs", "error", "journalctl -u docker -n 50 for the reason, then systemctl restart docker"),
-    "not-an-engine": ("engine-not-docker", "error", "set engine_socket to Docker's socket"),
+    "refused": ("engine_stopped", "warning", "systemctl start docker; then journalctl -u docker -n 50"),
+    "denied": ("engine_denied", "error", "run the play with become: true"),
+    "silent": ("engine_hangs", "error", "journalctl -u docker -n 50 for the reason, then systemctl restart docker"),
+    "not-an-engine": ("engine_not_docker", "error", "set engine_socket to Docker's socket"),
 }
 
 
 def _unanswered(socket_path, error):
-    name, severity, fix = UNANSWERED.get(error.kind, ("engine-fails", "error", "journalctl -u docker -n 50"))
+    name, severity, fix = UNANSWERED.get(error.kind, ("engine_fails", "error", "journalctl -u docker -n 50"))
     return finding(name, severity, socket_path, error, "an answer of Docker Engine to GET /version", fix)
 
 
 def _incomplete(socket_path, error):
     return finding(
-        "engine-incomplete",
+        "engine_incomplete",
         "warning",
         socket_path,
         error,

@@ -76,7 +76,7 @@ def read_os(sysroot):
     if not os_id:
         findings.append(
             finding(
-                "os-unidentified",
+                "os_unidentified",
                 "error",
                 sysroot.path(PATHS[0]),
                 "no such file" if text is None else "a file without a usable ID= line",
@@ -87,7 +87,7 @@ def read_os(sysroot):
     elif facts["family"] == "unknown":
         findings.append(
             finding(
-                "os-family-unknown",
+                "os_family_unknown",
                 "warning",
                 sysroot.path(PATHS[0]),
                 f"ID={os_id} ID_LIKE={values.get('ID_LIKE', '')}",

@@ -86,7 +86,7 @@ def _findings(sysroot, unreadable, unlisted):
     if unreadable:
         findings.append(
             finding(
-                "pci-unreadable",
+                "pci_unreadable",
                 "warning",
                 sysroot.path(DEVICES),
                 "no vendor, device and class could be read for: " + ", ".join(unreadable),
@@ -97,7 +97,7 @@ def _findings(sysroot, unreadable, unlisted):
     if unlisted:
         findings.append(
             finding(
-                "accelerator-unlisted",
+                "accelerator_unlisted",
                 "note",
                 sysroot.path(DEVICES),
                 "cards that the device table does not list: " + ", ".join(unlisted),

@@ -105,7 +105,7 @@ def _findings(sysroot, tables, broken):
         return []
     return [
         finding(
-            "ports-unreadable",
+            "ports_unreadable",
             "warning",
             sysroot.path(TABLES[0]),
             f"{broken} unreadable lines" if tables else "no such file",

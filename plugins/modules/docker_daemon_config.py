@@ -155,12 +155,12 @@ def validate(dockerd, candidate, path):
     if major is None or major < VALIDATES_SINCE:
         return [
             finding(
-                "daemon-json-not-validated",
+                "daemon_json_not_validated",
                 "note",
                 path,
                 f"dockerd {major or 'of an unknown version'}",
                 f"dockerd {VALIDATES_SINCE} or later, which knows --validate",
-                "nothing; a wrong value shows when the daemon restarts",
+                "nothing to do: a wrong value would show when the daemon restarts",
             )
         ]
     try:

@@ -233,7 +233,7 @@ def read_machine_id(sysroot):
         return machine_id, []
     return "", [
         finding(
-            "machine-id-invalid",
+            "machine_id_invalid",
             "error",
             sysroot.path("etc/machine-id"),
             "no such file" if text is None else repr(machine_id[:40]),
@@ -250,7 +250,7 @@ def read_memory(sysroot):
         return int(match.group(1)) * 1024, []
     return None, [
         finding(
-            "memory-unknown",
+            "memory_unknown",
             "warning",
             sysroot.path("proc/meminfo"),
             "no line MemTotal",
@@ -266,7 +266,7 @@ def read_manifest(path):
     except _manifest.ManifestError as error:
         return [], [
             finding(
-                "manifest-broken",
+                "manifest_broken",
                 "error",
                 path,
                 error,
@@ -298,7 +298,7 @@ def hidden_by_wsl(kernel, accelerators):
         return []
     return [
         finding(
-            "accelerator-hidden-by-wsl",
+            "accelerator_hidden_by_wsl",
             "note",
             "PCI tree",
             f"no accelerator, kernel {kernel}",

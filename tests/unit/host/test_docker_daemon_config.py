@@ -260,7 +260,7 @@ def test_content_that_dockerd_refuses_is_not_written(path, config, dockerd, chec
 def test_old_dockerd_is_not_asked(path, config, dockerd, tmp_path):
     dockerd("20.10.24+dfsg1", verdict="exit 1")
     result = config(settings={"debug": True})
-    assert [entry["id"] for entry in result["findings"]] == ["daemon-json-not-validated"]
+    assert [entry["id"] for entry in result["findings"]] == ["daemon_json_not_validated"]
     assert result["findings"][0]["severity"] == "note"
     assert not (tmp_path / "dockerd.calls").exists()
 

@@ -82,14 +82,14 @@ def test_installed_engine_without_a_socket_is_stopped(path, tmp_path):
     (tmp_path / "usr/bin/dockerd").touch()
     facts, _published, findings = ask(path, root=tmp_path)
     assert (facts["present"], facts["answers"]) == (True, False)
-    assert only_id(findings) == ("engine-stopped", "warning")
+    assert only_id(findings) == ("engine_stopped", "warning")
 
 
 def test_stale_socket_is_a_stopped_engine(path):
     made_stale_socket(path)
     facts, _published, findings = ask(path)
     assert (facts["present"], facts["answers"]) == (True, False)
-    assert only_id(findings) == ("engine-stopped", "warning")
+    assert only_id(findings) == ("engine_stopped", "warning")
 
 
 def test_hanging_engine_costs_the_timeout_once(path):
@@ -98,21 +98,21 @@ def test_hanging_engine_costs_the_timeout_once(path):
         facts, _published, findings = ask(path, timeout=1)
         assert 0.9 < time.monotonic() - started < 3
     assert (facts["present"], facts["answers"]) == (True, False)
-    assert only_id(findings) == ("engine-hangs", "error")
+    assert only_id(findings) == ("engine_hangs", "error")
     assert "/version within 1 s" in findings[0]["found"]
 
 
 def test_hanging_engine_with_a_full_backlog(path):
     with made_socket(path, backlog=0), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as waiting:
         waiting.connect(str(path))
-        assert only_id(ask(path, timeout=1)[2]) == ("engine-hangs", "error")
+        assert only_id(ask(path, timeout=1)[2]) == ("engine_hangs", "error")
 
 
 def test_engine_that_hangs_half_way_keeps_what_it_said(path):
     with made_engine(path, slow=["/images/json"]):
         facts, _published, findings = ask(path, timeout=1)
     assert (facts["answers"], facts["default_runtime"], facts["images"]) == (True, "runc", [])
-    assert only_id(findings) == ("engine-incomplete", "warning")
+    assert only_id(findings) == ("engine_incomplete", "warning")
     assert "/images/json" in findings[0]["found"]
 
 
@@ -134,14 +134,14 @@ def test_body_that_drips_does_not_outlive_the_timeout(path):
 
         thread = threading.Thread(target=drip, daemon=True)
         thread.start()
-        assert only_id(ask(path, timeout=1)[2]) == ("engine-hangs", "error")
+        assert only_id(ask(path, timeout=1)[2]) == ("engine_hangs", "error")
         assert time.monotonic() - started < 3
         thread.join()
 
 
 def test_path_that_is_no_socket(path):
     path.write_text("")
-    assert only_id(ask(path)[2]) == ("engine-not-docker", "error")
+    assert only_id(ask(path)[2]) == ("engine_not_docker", "error")
 
 
 @pytest.mark.parametrize("answer", [b"<html>", b"[]"])
@@ -149,15 +149,15 @@ def test_server_that_is_no_engine(path, answer):
     with made_engine(path, {"/version": answer}):
         facts, _published, findings = ask(path)
     assert facts["answers"] is False
-    assert only_id(findings) == ("engine-not-docker", "error")
+    assert only_id(findings) == ("engine_not_docker", "error")
 
 
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [
-        (with_answer("/info", OperatingSystem="Docker Desktop"), "engine-is-docker-desktop"),
-        (with_answer("/info", SecurityOptions=["name=seccomp", "name=rootless"]), "engine-is-rootless"),
-        (with_answer("/version", Components=[{"Name": "Podman Engine"}]), "engine-is-podman"),
+        (with_answer("/info", OperatingSystem="Docker Desktop"), "engine_is_docker_desktop"),
+        (with_answer("/info", SecurityOptions=["name=seccomp", "name=rootless"]), "engine_is_rootless"),
+        (with_answer("/version", Components=[{"Name": "Podman Engine"}]), "engine_is_podman"),
     ],
 )
 def test_engines_that_gpustack_cannot_use(path, answers, expected):
@@ -170,7 +170,7 @@ def test_answers_of_another_shape_are_survived(path):
     with made_engine(path, answers):
         facts, _published, findings = ask(path)
     assert facts["runtimes"] == facts["images"] == facts["containers"] == []
-    assert [entry["id"] for entry in findings] == ["engine-incomplete", "engine-incomplete"]
+    assert [entry["id"] for entry in findings] == ["engine_incomplete", "engine_incomplete"]
 
 
 def test_container_that_goes_between_list_and_inspection_is_left_out(path):

@@ -74,7 +74,7 @@ def test_unlisted_card_is_reported_with_an_empty_profile(tmp_path, facts):
     assert found["accelerators"] == [
         {"vendor": "nvidia", "profile": "", "pci_id": "10de:2330", "address": "0000:18:00.0", "memory_bytes": None}
     ]
-    assert ids(found) == ["accelerator-unlisted"]
+    assert ids(found) == ["accelerator_unlisted"]
     assert "0000:18:00.0 (10de:2330, class 0302)" in found["findings"][0]["found"]
 
 
@@ -85,7 +85,7 @@ def test_garbage_in_the_pci_tree_is_named(tmp_path, facts):
     (root / "sys/bus/pci/devices/lost+found").mkdir()
     found = facts(root)
     assert len(found["accelerators"]) == 6
-    assert ids(found) == ["pci-unreadable"]
+    assert ids(found) == ["pci_unreadable"]
     assert found["findings"][0]["found"].endswith("0000:18:00.0, 0000:2a:00.0, lost+found")
 
 
@@ -119,14 +119,14 @@ def test_identity_of_a_host(tmp_path, facts):
 def test_family(tmp_path, facts, os_release, family, major):
     found = facts(made_host(tmp_path, os_release))
     assert (found["os"]["family"], found["os"]["major"]) == (family, major)
-    assert ids(found) == (["os-family-unknown"] if family == "unknown" else [])
+    assert ids(found) == (["os_family_unknown"] if family == "unknown" else [])
 
 
 def test_empty_tree_gives_findings_and_no_failure(tmp_path, facts):
     root = tmp_path / "empty"
     root.mkdir()
     found = facts(root)
-    assert ids(found) == ["os-unidentified", "machine-id-invalid", "memory-unknown", "ports-unreadable"]
+    assert ids(found) == ["os_unidentified", "machine_id_invalid", "memory_unknown", "ports_unreadable"]
     assert found["accelerators"] == found["ports"] == found["manifest"]["entries"] == []
     assert found["engine"]["present"] is False
     assert found["memory_bytes"] is None
@@ -140,11 +140,11 @@ def test_garbage_everywhere_gives_findings_and_no_failure(tmp_path, facts):
     manifest.write_text("[]")
     found = facts(root, manifest=str(manifest))
     assert ids(found) == [
-        "os-unidentified",
-        "machine-id-invalid",
-        "memory-unknown",
-        "ports-unreadable",
-        "manifest-broken",
+        "os_unidentified",
+        "machine_id_invalid",
+        "memory_unknown",
+        "ports_unreadable",
+        "manifest_broken",
     ]
     assert manifest.read_text() == "[]"
 
@@ -170,7 +170,7 @@ def test_tree_may_link_what_it_does_not_record(tmp_path, facts):
 def test_wsl_hides_the_card(tmp_path, facts):
     root = made_host(tmp_path)
     write(root, "proc/sys/kernel/osrelease", "5.15.167.4-microsoft-standard-WSL2\n")
-    assert ids(facts(root)) == ["accelerator-hidden-by-wsl"]
+    assert ids(facts(root)) == ["accelerator_hidden_by_wsl"]
 
 
 def test_manifest_entries_are_facts(tmp_path, facts):

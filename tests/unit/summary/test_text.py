@@ -14,7 +14,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._summary import 
 
 WARNING = _findings.warning("image_unlocked", "gpustack_version", "a tag", "its digest", "pin it")
 ERROR = _findings.error("server_missing", "inventory", "no server", "one host", "add one")
-HOST_WARNING = _findings.warning("engine-stopped", "/run/docker.sock", "no socket", "an engine", "start it")
+HOST_WARNING = _findings.warning("engine_stopped", "/run/docker.sock", "no socket", "an engine", "start it")
 
 NOTE = _findings.note("hint", "a place", "x", "y", "z")
 ACCEPTED = dataclasses.replace(ERROR, severity="note", accepted="the site knows better")
