@@ -146,7 +146,8 @@ ansible_facts:
           sample: [{name: NVSwitch, pci_id: "10de:22a3", address: "0000:07:00.0"}]
         engine:
           description:
-            - The container engine. C(present) means that its socket or C(dockerd) exists, C(answers) that it replied.
+            - The container engine. C(present) means that its socket or C(dockerd) exists, C(answers) that it replied,
+              C(manageable) that C(community.docker) can work with it, which also needs the Python module requests.
             - C(images) holds every tag and every digest, and images are named C(host/repository:tag) in full,
               docker.io included.
             - C(restart_count) and C(started_at) are null for containers whose name does not start with C(gpustack).
@@ -154,6 +155,7 @@ ansible_facts:
           sample:
             present: true
             answers: true
+            manageable: true
             version: 28.1.1
             runtimes: [nvidia, runc]
             default_runtime: runc
@@ -325,6 +327,7 @@ def gather(params):
     engine, containers, engine_findings = read_engine(sysroot, params["engine_socket"], params["timeout"])
     ports, port_findings = read_ports(sysroot, containers)
     entries, manifest_findings = read_manifest(params["manifest"])
+    python_modules = {"requests": importable("requests")}
     return {
         "os": os_facts,
         "architecture": architecture,
@@ -333,8 +336,8 @@ def gather(params):
         "memory_bytes": memory_bytes,
         "accelerators": accelerators,
         "switches": switches,
-        "engine": engine,
-        "python_modules": {"requests": importable("requests")},
+        "engine": dict(engine, manageable=engine["answers"] and python_modules["requests"]),
+        "python_modules": python_modules,
         "ports": ports,
         "disks": read_disks([engine["data_root"] or "/var/lib/docker", CONTAINERD_ROOT]),
         "manifest": {"entries": entries},

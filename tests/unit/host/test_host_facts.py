@@ -203,6 +203,19 @@ def test_engine_and_ports_meet_in_one_run(tmp_path, facts):
     ]
 
 
+@pytest.mark.parametrize(
+    ("answers", "requests", "manageable"), [(True, True, True), (True, False, False), (False, True, False)]
+)
+def test_an_engine_is_manageable_when_it_answers_and_python_can_ask(
+    tmp_path, facts, monkeypatch, answers, requests, manageable
+):
+    monkeypatch.setattr(host_facts, "importable", lambda name: requests)
+    with made_engine(tmp_path / "engine.sock", ANSWERS):
+        socket = tmp_path / ("engine.sock" if answers else "no.sock")
+        found = facts(made_host(tmp_path / "host"), engine_socket=str(socket))
+    assert found["engine"]["manageable"] is manageable
+
+
 def test_check_mode_reads_all_the_same(tmp_path, run_module):
     result = run_module(
         host_facts,
