@@ -1,19 +1,21 @@
 # make demo   builds the lab and runs site.yml on it
 # make test   lint, unit tests, the lab, the end-to-end tests; prints what ran
+# make test-api  the modules against a GPUStack server from PyPI; GPUSTACK=2.3.0,2.1.2 chooses the versions
 # make clean  removes what the two made
 LAB ?= lab
+GPUSTACK ?= 2.3.0
 # ansible 12 needs Python 3.11 or newer.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 SITE := $(BIN)/ansible-playbook site.yml -i inventories/lab
-export LAB
+export LAB GPUSTACK
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 # Before anything is installed: is there room for a lab?
 OWNER := $(PYTHON) lab/owner.py $(LAB) $(CURDIR)
 
-.PHONY: demo owner lab test test-full lint unit clean
+.PHONY: demo owner lab test test-api test-full lint unit clean
 
 demo: owner lab
 	$(SITE)
@@ -27,6 +29,9 @@ lab: owner $(VENV)/.ready
 test: owner $(VENV)/.ready-dev
 	$(BIN)/python tests/run.py
 
+test-api: $(VENV)/.ready-dev
+	$(BIN)/python tests/run.py --only api
+
 test-full: owner $(VENV)/.ready-dev
 	$(BIN)/python tests/run.py --full
 
@@ -38,7 +43,7 @@ unit: $(VENV)/.ready-dev
 
 clean: owner $(VENV)/.ready
 	$(BIN)/ansible-playbook lab/destroy.yml
-	rm -rf $(VENV) .ansible .pytest_cache .ruff_cache tests/output
+	rm -rf $(VENV) .venv-gpustack .ansible .pytest_cache .ruff_cache tests/output
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

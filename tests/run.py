@@ -39,6 +39,7 @@ SUITES = {
     "lint": LINT,
     "unit": [[*PYTEST, "tests/unit"]],
     "preflight_corpus": [[*PYTEST, "-s", "tests/preflight_corpus"]],
+    "api": [[*PYTEST, "tests/integration", "--gpustack", os.environ.get("GPUSTACK", "2.3.0")]],
     "artefact": [[*PYTEST, "tests/artefact"]],
     "sanity": [[sys.executable, "tests/sanity/run.py", "--quick"]],
     "lab": [[*PLAYBOOK, "lab/reset.yml"], [*PLAYBOOK, "lab/create.yml"]],
@@ -61,6 +62,7 @@ SUITES = {
     "second_checkout": [[*PYTEST, f"{E2E}/test_second_checkout.py"]],
 }
 FULL = {
+    "api_versions": [[*PYTEST, "tests/integration", "--gpustack", "2.2.3,2.1.2"]],
     "sanity_full": [[sys.executable, "tests/sanity/run.py"]],
     "kill_each": [[*PYTEST, f"{E2E}/test_kill_each.py"]],
 }

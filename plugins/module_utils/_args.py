@@ -9,6 +9,7 @@ from ansible.module_utils.basic import AnsibleModule, env_fallback
 from ansible_collections.inferops.gpustack.plugins.module_utils._client import ApiKey, Basic, Client
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError, Unreachable
 from ansible_collections.inferops.gpustack.plugins.module_utils._unlogged import UnloggedModule
+from ansible_collections.inferops.gpustack.plugins.module_utils._wait import StillWaiting
 
 AUTH_OPTIONS = {
     "url": {"type": "str", "required": True, "fallback": (env_fallback, ["GPUSTACK_URL"])},
@@ -31,12 +32,13 @@ def api_module(options, unlogged=False, **limits):
     return module_class(argument_spec=dict(AUTH_OPTIONS, **options), required_one_of=required_one_of, **limits)
 
 
-def connect(module, timeout=None):
+def connect(module, timeout=None, auth=None):
+    """A client for the server of the task's options, with their credentials unless others are given."""
     params = module.params
-    auth = ApiKey(params["api_key"]) if params["api_key"] else Basic(params["username"], params["password"])
+    own = ApiKey(params["api_key"]) if params["api_key"] else Basic(params["username"], params["password"])
     return Client(
         params["url"],
-        auth,
+        auth or own,
         ca=params["ca_path"],
         timeout=timeout or params["timeout"],
         use_proxy=params["use_proxy"],
@@ -51,14 +53,23 @@ def run(module, body, when_unreachable):
     """
     try:
         result = body(module)
+    except StillWaiting as pause:
+        result = pause.result
     except Unreachable as error:
         if not module.check_mode:
             fail(module, error)
         module.warn(f"{error.message} This would be done after the server answers, as if nothing existed there yet.")
-        result = when_unreachable(module)
+        result = _or_fail(module, when_unreachable)
     except GpustackError as error:
         fail(module, error)
     module.exit_json(**result)
+
+
+def _or_fail(module, body):
+    try:
+        return body(module)
+    except GpustackError as error:
+        return fail(module, error)
 
 
 def fail(module, error):

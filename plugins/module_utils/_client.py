@@ -89,9 +89,17 @@ class Client:
     def get(self, path, timeout=None, **filters):
         return self._json("GET", _with_query(path, filters), timeout=timeout)
 
+    def text(self, path, timeout=None, **filters):
+        """An answer that is not JSON, such as a log."""
+        return self._text("GET", _with_query(path, filters), timeout=timeout)[1]
+
     def post(self, path, body=None, timeout=None, repeatable=False):
         """`repeatable` says that sending the same body twice does no harm."""
         return self._json("POST", path, body, timeout, repeatable)
+
+    def post_form(self, path, fields, timeout=None):
+        """A form, which is what `/auth/login` takes: JSON looks like a wrong password there (T1)."""
+        return self._json("POST", path, urllib.parse.urlencode(fields).encode("ascii"), timeout, repeatable=True)
 
     def put(self, path, body, timeout=None):
         return self._json("PUT", path, body, timeout)
@@ -136,6 +144,15 @@ class Client:
                 ) from error
 
     def _json(self, method, path, body=None, timeout=None, repeatable=False):
+        status, text = self._text(method, path, body, timeout, repeatable)
+        if not text:
+            return None
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise api_error(status, text, f"{method} {path}") from error
+
+    def _text(self, method, path, body=None, timeout=None, repeatable=False):
         with self._send(method, path, body, timeout, repeatable) as answer:
             try:
                 text = answer.read().decode("utf-8", "replace")
@@ -145,13 +162,7 @@ class Client:
                     endpoint=f"{method} {path}",
                     hint="The request may have been carried out. Run the task again.",
                 ) from error
-            status = answer.status
-        if not text:
-            return None
-        try:
-            return json.loads(text)
-        except ValueError as error:
-            raise api_error(status, text, f"{method} {path}") from error
+            return answer.status, text
 
     def _send(self, method, path, body, timeout, repeatable):
         request = self._request(method, path, body)
@@ -171,9 +182,10 @@ class Client:
     def _request(self, method, path, body):
         headers = {"Accept": "application/json", "User-Agent": USER_AGENT}
         data = None
-        if body is not None:
-            data = json.dumps(body).encode("utf-8")
-            headers["Content-Type"] = "application/json"
+        if isinstance(body, bytes):
+            data, headers["Content-Type"] = body, "application/x-www-form-urlencoded"
+        elif body is not None:
+            data, headers["Content-Type"] = json.dumps(body).encode("utf-8"), "application/json"
         request = urllib.request.Request(self.url + path, data=data, method=method, headers=headers)
         if self._auth is not None:
             request.add_unredirected_header("Authorization", self._auth.header)

@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
-import time
+import re
 
 from ansible_collections.inferops.gpustack.plugins.module_utils import _placement
-from ansible_collections.inferops.gpustack.plugins.module_utils._errors import TerminalState
-from ansible_collections.inferops.gpustack.plugins.module_utils._wait import wait_for
+from ansible_collections.inferops.gpustack.plugins.module_utils._errors import (
+    GpustackError,
+    TerminalState,
+    WaitTimeout,
+)
+from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import masked_text
 
 HINT = (
     "Look at the instance's log in the web interface, or on the worker with 'docker ps -a' and 'docker logs'. "
@@ -23,22 +27,27 @@ RESTARTS = 2
 #: A worker that has just registered or is coming back is not ready for a few heartbeats, which come every 30 s.
 LONGEST_PATIENCE = 60
 
+LOG_LINES = 20
+LOG_LINE_LENGTH = 500
+LOG_TIMEOUT = 5
+TERMINAL_CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
-def wait_for_running(client, names, timeout):
+
+def wait_for_running(client, names, timeout, wait):
     """Wait until each named deployment has a running instance, or has been without a worker for too long.
 
     An instance that keeps failing ends the wait.
     """
-    first_counts = {}
+    first_counts = wait.memory.setdefault("restarts", {})
     # Shorter than the wait, so that a worker which never comes is not what the wait ends on.
-    patience = Patience(min(LONGEST_PATIENCE, timeout / 2))
+    patience = Patience(min(LONGEST_PATIENCE, timeout / 2), wait)
 
     def read():
         models = {one["name"]: one for one in client.list_all("/v2/models") if one["name"] in names}
         instances = client.list_all("/v2/model-instances")
         workers = client.list_all("/v2/workers")
         for one in instances:
-            first_counts.setdefault(one["id"], one.get("restart_count") or 0)
+            first_counts.setdefault(str(one["id"]), one.get("restart_count") or 0)
         return [situation(name, models.get(name), instances, workers, first_counts) for name in names]
 
     def judge(situations):
@@ -48,21 +57,44 @@ def wait_for_running(client, names, timeout):
         waiting = [one["waits_for"] for one in situations if not patience.is_over(one) and one["waits_for"]]
         return "; ".join(waiting) or None
 
-    return wait_for("Waiting for a running instance of each deployment", read, judge, timeout, hint=HINT)
+    try:
+        return wait.until("Waiting for a running instance of each deployment", read, judge, timeout, hint=HINT)
+    except (TerminalState, WaitTimeout) as error:
+        for one in error.last or []:
+            one["log"] = log_of_failing(client, one)
+        raise
+
+
+def log_of_failing(client, one):
+    """The end of the log of the instance that most likely tells why the deployment does not run.
+
+    Whoever asks is about to report another error, so no log is no error.
+    """
+    placed = [instance for instance in one["instances"] if instance["worker_name"] and instance["state"] != "running"]
+    if not placed or not (one["problem"] or one["waits_for"]):
+        return []
+    failing = min(placed, key=lambda instance: instance["state"] != "error")
+    try:
+        text = client.text(f"/v2/model-instances/{failing['id']}/logs", timeout=LOG_TIMEOUT, tail=LOG_LINES)
+    except GpustackError:
+        return []
+    lines = TERMINAL_CODES.sub("", text).splitlines()[-LOG_LINES:]
+    return [masked_text(line)[:LOG_LINE_LENGTH] for line in lines]
 
 
 class Patience:
     """How long a deployment has been seen without a worker, without a break."""
 
-    def __init__(self, seconds):
+    def __init__(self, seconds, wait):
         self.seconds = seconds
-        self.since = {}
+        self.elapsed = wait.elapsed
+        self.since = wait.memory.setdefault("unplaced_since", {})
 
     def is_over(self, one):
         if not one["unplaced"]:
             self.since.pop(one["name"], None)
             return False
-        now = time.monotonic()
+        now = self.elapsed()
         return now - self.since.setdefault(one["name"], now) >= self.seconds
 
 
@@ -77,7 +109,7 @@ def situation(name, model, instances, workers, first_counts):
     mine = [one for one in instances if one.get("model_id") == model["id"]]
     fitting = _placement.fitting(model, workers)
     usable = {worker["id"] for worker in _placement.ready(fitting)}
-    keys = ("name", "state", "state_message", "worker_name")
+    keys = ("id", "name", "state", "state_message", "worker_name", "download_progress")
     found.update(
         id=model["id"],
         replicas=model.get("replicas") or 0,
@@ -100,5 +132,5 @@ def situation(name, model, instances, workers, first_counts):
 
 
 def _starts_again(model, instance, first_counts):
-    restarts = (instance.get("restart_count") or 0) - first_counts[instance["id"]]
+    restarts = (instance.get("restart_count") or 0) - first_counts[str(instance["id"])]
     return bool(model.get("restart_on_error")) and restarts < RESTARTS

@@ -91,6 +91,8 @@ def told(instance):
     """An instance with its state and the server's reason for it, in one line."""
     place = f" on {instance['worker_name']}" if instance.get("worker_name") else ""
     message = " ".join((instance.get("state_message") or "no message").split()).rstrip(".")
+    if instance["state"] == "downloading":
+        message = f"{instance.get('download_progress') or 0:.0f} %"
     return f"instance {instance['name']}{place} is {instance['state']}: {message}"
 
 

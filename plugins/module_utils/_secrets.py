@@ -10,6 +10,15 @@ import re
 MASK = "********"
 
 SECRET_KEY = re.compile(r"(token|password|passwd|secret|key)$", re.IGNORECASE)
+#: What comes before a secret in a line of text, such as `"token": "`, `--api-key `, `Bearer ` and `https://user:`.
+SECRET_IN_TEXT = re.compile(
+    r"""((?:token|password|passwd|secret|key)["']?\s*[=:]\s*\[?["']?"""
+    r"""|--[\w-]*(?:token|password|passwd|secret|key)\s+"""
+    r"""|\bbearer\s+"""
+    r"""|://[^/\s:@]*:(?=[^/\s@]+@))"""
+    r"""([^\s"',\]}@]+)""",
+    re.IGNORECASE,
+)
 URL_WITH_PASSWORD = re.compile(r"^[a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@", re.IGNORECASE)
 
 
@@ -26,6 +35,11 @@ def masked(value):
     if isinstance(value, list):
         return [masked(one) for one in value]
     return value
+
+
+def masked_text(text):
+    """A line somebody else wrote, with what looks like a secret hidden."""
+    return SECRET_IN_TEXT.sub(lambda found: found.group(1) + MASK, text)
 
 
 def secret_values(value, secret=False):

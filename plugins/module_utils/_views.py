@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from ansible_collections.inferops.gpustack.plugins.module_utils import _revision
 from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import masked
 
 
@@ -30,8 +31,12 @@ def cluster_view(cluster):
         "id": cluster.get("id"),
         "name": cluster.get("name"),
         "description": cluster.get("description"),
-        "state": cluster.get("state"),
+        "provider": cluster.get("provider"),
+        "server_url": cluster.get("server_url"),
+        "system_default_container_registry": cluster.get("system_default_container_registry"),
+        "worker_config": masked(cluster.get("worker_config") or {}),
         "is_default": cluster.get("is_default"),
+        "state": cluster.get("state"),
     }
 
 
@@ -46,8 +51,35 @@ def worker_view(worker):
         "state_message": worker.get("state_message"),
         "version": worker.get("worker_version"),
         "labels": worker.get("labels") or {},
+        "maintenance": maintenance_view(worker),
         "accelerators": accelerators_of(worker),
     }
+
+
+def gpu_device_view(device):
+    memory = device.get("memory") or {}
+    return {
+        "id": device.get("id"),
+        "worker": device.get("worker_name"),
+        "cluster_id": device.get("cluster_id"),
+        "vendor": device.get("vendor"),
+        "type": device.get("type"),
+        "index": device.get("index"),
+        "name": device.get("name"),
+        "uuid": device.get("uuid"),
+        "driver_version": device.get("driver_version"),
+        "runtime_version": device.get("runtime_version"),
+        "compute_capability": device.get("compute_capability"),
+        "memory_bytes": memory.get("total"),
+        "memory_used_bytes": memory.get("used"),
+        "memory_allocated_bytes": memory.get("allocated"),
+        "temperature": device.get("temperature"),
+    }
+
+
+def maintenance_view(worker):
+    maintenance = worker.get("maintenance") or {}
+    return {"enabled": bool(maintenance.get("enabled")), "message": maintenance.get("message")}
 
 
 def instance_view(instance):
@@ -61,39 +93,121 @@ def instance_view(instance):
     }
 
 
+def model_file_view(file, worker_name):
+    return {
+        "id": file.get("id"),
+        "worker": worker_name,
+        "local_path": file.get("local_path"),
+        "huggingface_repo_id": file.get("huggingface_repo_id"),
+        "huggingface_filename": file.get("huggingface_filename"),
+        "model_scope_model_id": file.get("model_scope_model_id"),
+        "model_scope_file_path": file.get("model_scope_file_path"),
+        "local_dir": file.get("local_dir"),
+        "state": file.get("state"),
+        "state_message": file.get("state_message"),
+        "download_progress": file.get("download_progress"),
+        "size": file.get("size"),
+        "resolved_paths": file.get("resolved_paths") or [],
+    }
+
+
 def model_view(model, instances):
     """A deployment. The names are those of the options of the model module, so that the two can be compared."""
+    mine = [one for one in instances if one.get("model_id") == model.get("id")]
     return {
         "id": model.get("id"),
         "name": model.get("name"),
+        "description": model.get("description"),
         "cluster_id": model.get("cluster_id"),
         "local_path": model.get("local_path"),
+        "huggingface_repo_id": model.get("huggingface_repo_id"),
+        "huggingface_filename": model.get("huggingface_filename"),
+        "model_scope_model_id": model.get("model_scope_model_id"),
+        "model_scope_file_path": model.get("model_scope_file_path"),
         "backend": model.get("backend"),
         "backend_version": model.get("backend_version"),
         "image_name": model.get("image_name"),
+        "run_command": model.get("run_command"),
         "backend_parameters": model.get("backend_parameters") or [],
         "env": masked(model.get("env") or {}),
         "replicas": model.get("replicas"),
         "ready_replicas": model.get("ready_replicas"),
         "worker_selector": model.get("worker_selector") or {},
+        "gpu_selector": _set_keys(model.get("gpu_selector")),
         "placement_strategy": model.get("placement_strategy"),
         "categories": model.get("categories") or [],
+        "distributed_inference_across_workers": model.get("distributed_inference_across_workers"),
+        "cpu_offloading": model.get("cpu_offloading"),
+        "extended_kv_cache": _set_keys(model.get("extended_kv_cache")),
+        "speculative_config": _set_keys(model.get("speculative_config")),
+        "generic_proxy": model.get("generic_proxy"),
         "restart_on_error": model.get("restart_on_error"),
         "state": model.get("state"),
         "state_message": model.get("state_message"),
-        "instances": [instance_view(one) for one in instances if one.get("model_id") == model.get("id")],
+        "instances": [instance_view(one) for one in mine],
+        "outdated_instances": sorted(one["name"] for one in _revision.outdated(model, mine)),
     }
 
 
+def _set_keys(value):
+    return {key: one for key, one in (value or {}).items() if one is not None}
+
+
 def route_view(route, targets, model_names):
-    mine = [
-        {"model": model_names.get(one.get("model_id")), "weight": one.get("weight"), "state": one.get("state")}
-        for one in targets
-        if one.get("route_id") == route.get("id")
-    ]
+    mine = [target_view(one, model_names) for one in targets if one.get("route_id") == route.get("id")]
     return {
         "id": route.get("id"),
         "name": route.get("name"),
-        "access_policy": route.get("access_policy"),
-        "targets": sorted(mine, key=lambda one: one["model"] or ""),
+        "description": route.get("description"),
+        "categories": route.get("categories") or [],
+        "access_policy": access_policy(route),
+        "targets": sorted(mine, key=lambda one: one["model"]),
+    }
+
+
+def access_policy(route):
+    """GPUStack 2.1 has another name for one of them."""
+    return (route.get("access_policy") or "authed").replace("allowed_users", "allowed_principals")
+
+
+def target_view(target, model_names):
+    return {
+        "model": _target_model(target, model_names),
+        "weight": target.get("weight"),
+        "fallback_status_codes": sorted(target.get("fallback_status_codes") or []),
+        "state": target.get("state"),
+    }
+
+
+def _target_model(target, names):
+    if target.get("model_id"):
+        return names.get(target["model_id"], f"deployment {target['model_id']}")
+    # GPUStack 2.1 has another name for the name.
+    name = target.get("overridden_model_name") or target.get("provider_model_name")
+    return f"provider {target.get('provider_id')}: {name}"
+
+
+def user_view(user):
+    return {
+        "id": user.get("id"),
+        "name": user.get("username"),
+        "full_name": user.get("full_name"),
+        "is_admin": user.get("is_admin"),
+        "is_active": user.get("is_active"),
+        "require_password_change": user.get("require_password_change"),
+        "source": user.get("source"),
+    }
+
+
+def api_key_view(key):
+    """An API key without its secret. GPUStack before 2.2 knows neither scope nor user nor whose secret it is."""
+    return {
+        "id": key.get("id"),
+        "name": key.get("name"),
+        "user": key.get("user_name"),
+        "description": key.get("description"),
+        "scope": key.get("scope"),
+        "allowed_model_names": key.get("allowed_model_names") or [],
+        "is_custom": key.get("is_custom"),
+        "expires_at": key.get("expires_at"),
     }

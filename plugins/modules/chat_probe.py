@@ -20,6 +20,7 @@ author:
   - InferOps contributors (@inferops)
 extends_documentation_fragment:
   - inferops.gpustack.auth
+  - inferops.gpustack.waits
   - inferops.gpustack.attributes
 attributes:
   check_mode:
@@ -46,8 +47,8 @@ options:
   wait_timeout:
     description:
       - Seconds to wait for O(deployments). V(0) looks once.
-      - A gateway knows of a running instance a little later than the server does. Unless it is V(0), each model also
-        gets up to 60 of these seconds until its name leads somewhere.
+      - A gateway knows of a running instance a little later than the server does. Unless it is V(0), the models then
+        also get as many seconds, 60 at most, until their names lead somewhere.
     type: int
     default: 0
   checks:
@@ -137,6 +138,7 @@ findings:
 last:
   description:
     - The instances of each deployment, with C(problem), C(waits_for) and C(unplaced), as they were seen last.
+    - C(log) holds the last 20 lines that a failing instance wrote, as far as they can be read.
   returned: when the wait ends without success
   type: list
   elements: dict
@@ -144,10 +146,10 @@ last:
 
 import contextlib
 
-from ansible_collections.inferops.gpustack.plugins.module_utils import _args, _chat, _json_check, _placement
+from ansible_collections.inferops.gpustack.plugins.module_utils import _args, _chat, _json_check, _placement, _wait
 from ansible_collections.inferops.gpustack.plugins.module_utils._deployments import wait_for_running
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import ApiError, GpustackError
-from ansible_collections.inferops.gpustack.plugins.module_utils._wait import wait_for
+from ansible_collections.inferops.gpustack.plugins.module_utils._wait import Wait
 
 CHECKS = ["chat", "stream", "json_object", "json_schema"]
 LONGEST_SETTLING = 60
@@ -165,21 +167,27 @@ def checked_schema(schema):
     return schema
 
 
-def let_route_settle(client, model, timeout):
-    """Wait until the model's name leads somewhere. Whether it ever does is for the checks to tell."""
+def let_routes_settle(client, models, timeout, wait):
+    """Wait until the models' names lead somewhere. Whether they ever do is for the checks to tell."""
+    settled = wait.memory.setdefault("settled", [])
 
-    def read():
+    def refusal(model):
         try:
             client.post(_chat.PATH, _chat.request(model, "Hi", 1), repeatable=True)
         except ApiError as error:
-            return error
+            if error.status in NOT_ROUTED_YET:
+                return error
+        settled.append(model)
         return None
 
-    def judge(error):
-        return error.message if error is not None and error.status in NOT_ROUTED_YET else None
+    def read():
+        return {model: refusal(model) for model in models if model not in settled}
+
+    def judge(refusals):
+        return "; ".join(f"model {model}: {error.message}" for model, error in refusals.items() if error) or None
 
     with contextlib.suppress(GpustackError):
-        wait_for(f"Waiting for model {model} to be routed", read, judge, timeout)
+        wait.until("Waiting for the models to be routed", read, judge, timeout)
 
 
 def body(module):
@@ -188,11 +196,16 @@ def body(module):
     if module.check_mode:
         return {"changed": False, "results": []}
     client = _args.connect(module)
+    wait = Wait.of(module)
     situations = []
     if params["deployments"]:
-        situations = wait_for_running(client, params["deployments"], params["wait_timeout"])
+        situations = wait_for_running(client, params["deployments"], params["wait_timeout"], wait)
     served = placement(client, situations, params["models"])
-    results = ask_all(module, schema, [one for one in params["models"] if one not in served["not_asked"]])
+    models = [one for one in params["models"] if one not in served["not_asked"]]
+    asking = _args.connect(module, timeout=params["request_timeout"])
+    if params["wait_timeout"]:
+        let_routes_settle(asking, models, min(params["wait_timeout"], LONGEST_SETTLING), wait)
+    results = ask_all(asking, params, schema, models)
     if not all(one["ok"] for one in results):
         raise GpustackError(failed(results), reason="Probe", hint="", results=results, **served)
     return dict(served, changed=False, results=results)
@@ -222,13 +235,9 @@ def placement(client, situations, models):
     return served
 
 
-def ask_all(module, schema, models):
-    params = module.params
-    client = _args.connect(module, timeout=params["request_timeout"])
+def ask_all(client, params, schema, models):
     results = []
     for model in models:
-        if params["wait_timeout"]:
-            let_route_settle(client, model, min(params["wait_timeout"], LONGEST_SETTLING))
         probe = _chat.Probe(
             client,
             model,
@@ -257,6 +266,7 @@ def when_unreachable(module):
 
 def main():
     options = {
+        **_wait.OPTION,
         "models": {"type": "list", "elements": "str", "required": True},
         "deployments": {"type": "list", "elements": "str", "default": []},
         "wait_timeout": {"type": "int", "default": 0},

@@ -11,18 +11,23 @@ module: cluster
 short_description: Manage a cluster of a GPUStack server
 version_added: 0.1.0
 description:
-  - Makes a cluster for Docker workers, or changes its description.
+  - Makes, changes, renames or deletes a cluster of Docker workers.
   - A new server has no cluster unless it was started with a legacy token, and workers cannot register without one.
   - Can wait for the server to answer first, which makes it the natural first task after the server was started.
 author:
   - InferOps contributors (@inferops)
 extends_documentation_fragment:
   - inferops.gpustack.auth
+  - inferops.gpustack.waits
   - inferops.gpustack.attributes
+  - inferops.gpustack.resource
+  - inferops.gpustack.resource.rename
 attributes:
   check_mode:
     support: full
-    details: Does not wait in check mode.
+    details:
+      - Does not wait in check mode.
+      - Cannot foresee which keys of O(worker_config) the server does not know.
   diff_mode:
     support: full
 options:
@@ -31,12 +36,41 @@ options:
     type: str
     required: true
   description:
-    description: Text for people. Not managed when unset; an empty text clears it.
+    description: Text for people.
     type: str
+  server_url:
+    description:
+      - URL under which the workers of this cluster reach the server. It goes before the external URL of the server.
+      - A slash at the end makes no difference, because the server cuts it off.
+    type: str
+  system_default_container_registry:
+    description:
+      - Registry from which the workers of this cluster pull images whose names say no registry.
+      - Needs GPUStack 2.2 or later.
+    type: str
+  worker_config:
+    description:
+      - Configuration of the workers of this cluster, with the keys of GPUStack's worker configuration, underscores in
+        them.
+      - A worker takes it when it starts, and what the worker was given itself goes before it. Restart the workers after
+        a change.
+      - Compared with V(allow_more_present) by default. What is written goes over what the cluster has, keys that are
+        not written stay, and a key that is null goes away. With V(strict) other keys go away too.
+      - The server drops keys it does not know. The module then fails and names them.
+      - Must not hold C(system_default_container_registry), which is an option of its own.
+    type: dict
+  default:
+    description:
+      - Whether it is the cluster that deployments without a cluster go to. The first cluster is made the default by the
+        server.
+      - V(false) is refused for the cluster that is the default, because only another cluster can take its place.
+    type: bool
   state:
-    description: Whether the cluster shall exist.
+    description:
+      - Whether the cluster shall exist.
+      - A cluster that has workers, deployments or instances is not deleted. The message names them.
     type: str
-    choices: [present]
+    choices: [present, absent]
     default: present
   wait_timeout:
     description:
@@ -53,14 +87,58 @@ EXAMPLES = r"""
     password: "{{ gpustack_admin_password }}"
     name: lab
     wait_timeout: 300
+
+- name: Make a cluster with a configuration for all its workers
+  inferops.gpustack.cluster:
+    url: http://10.0.0.10
+    password: "{{ gpustack_admin_password }}"
+    name: edge
+    description: Machines outside the data centre
+    server_url: https://gpustack.example.com
+    worker_config:
+      service_port_range: 40000-40127
+      system_reserved: {ram: 8, vram: 1}
+
+- name: Rename it
+  inferops.gpustack.cluster:
+    url: http://10.0.0.10
+    password: "{{ gpustack_admin_password }}"
+    name: edge
+    new_name: outside
+
+- name: Delete it, which needs it to be empty
+  inferops.gpustack.cluster:
+    url: http://10.0.0.10
+    password: "{{ gpustack_admin_password }}"
+    name: outside
+    state: absent
 """
 
 RETURN = r"""
 cluster:
-  description: The cluster. Its C(id) is null in check mode when it does not exist yet.
+  description: The cluster. Empty when it does not exist. Its C(id) is null in check mode when it does not exist yet.
   returned: success
   type: dict
-  sample: {id: 1, name: lab, description: null, state: ready, is_default: true}
+  contains:
+    id: {description: Number of the cluster., type: int}
+    name: {description: Name., type: str}
+    description: {description: Text for people., type: str}
+    provider: {description: "C(Docker) for a cluster of this module.", type: str}
+    server_url: {description: URL under which its workers reach the server., type: str}
+    system_default_container_registry: {description: Registry of images without one., type: str}
+    worker_config: {description: Configuration of its workers. Secrets are hidden., type: dict}
+    is_default: {description: Whether deployments without a cluster go to it., type: bool}
+    state: {description: State as the server sees it., type: str}
+  sample:
+    id: 1
+    name: lab
+    description: null
+    provider: Docker
+    server_url: null
+    system_default_container_registry: null
+    worker_config: {}
+    is_default: true
+    state: ready
 actions:
   description: What was done, or would be done in check mode.
   returned: success
@@ -69,11 +147,30 @@ actions:
   sample: [create cluster]
 """
 
-from ansible_collections.inferops.gpustack.plugins.module_utils import _args, _resource
+from ansible_collections.inferops.gpustack.plugins.module_utils import _release, _resource, _resource_module, _wait
 from ansible_collections.inferops.gpustack.plugins.module_utils._client import Client
-from ansible_collections.inferops.gpustack.plugins.module_utils._errors import ApiError, TerminalState, WaitTimeout
+from ansible_collections.inferops.gpustack.plugins.module_utils._errors import (
+    ApiError,
+    GpustackError,
+    TerminalState,
+    WaitTimeout,
+)
 from ansible_collections.inferops.gpustack.plugins.module_utils._views import cluster_view
-from ansible_collections.inferops.gpustack.plugins.module_utils._wait import wait_for
+from ansible_collections.inferops.gpustack.plugins.module_utils._wait import Wait
+
+REGISTRY = "system_default_container_registry"
+MAKE_DEFAULT = "make cluster the default"
+REFUSALS = 3
+
+
+def _same_url(one, other):
+    return (one or "").rstrip("/") == (other or "").rstrip("/")
+
+
+def _kept(config):
+    """The server stores no keys without a value."""
+    return {key: value for key, value in (config or {}).items() if value is not None}
+
 
 CLUSTER = _resource.Resource(
     kind="cluster",
@@ -81,11 +178,32 @@ CLUSTER = _resource.Resource(
     fields=(
         _resource.Field("name", spec={"required": True}),
         _resource.Field("description", default_none=True),
+        _resource.Field("server_url", default_none=True, compare=_same_url),
+        _resource.Field(REGISTRY, default_none=True),
+        _resource.Field(
+            "worker_config",
+            type="dict",
+            default_none=True,
+            comparison=_resource.MORE_ALLOWED,
+            compare=lambda one, other: _kept(one) == _kept(other),
+        ),
     ),
+    rename=True,
     prepare=lambda payload, wanted, current: payload if current else dict(payload, provider="Docker"),
+    view=cluster_view,
 )
 
-REFUSALS = 3
+MEMBERS = {"workers": "/v2/workers", "deployments": "/v2/models", "instances": "/v2/model-instances"}
+
+
+def checked(wanted):
+    if REGISTRY in wanted.get("worker_config", {}):
+        raise GpustackError(
+            f"worker_config holds {REGISTRY}, which the server keeps beside it.",
+            reason="Invalid",
+            hint=f"Write it as the option {REGISTRY}.",
+        )
+    return wanted
 
 
 def wait_for_server(module, client):
@@ -96,7 +214,8 @@ def wait_for_server(module, client):
         use_proxy=module.params["use_proxy"],
         validate_certs=module.params["validate_certs"],
     )
-    refusals = []
+    wait = Wait.of(module)
+    refusals = wait.memory.setdefault("refusals", [])
 
     def read():
         try:
@@ -110,14 +229,14 @@ def wait_for_server(module, client):
             return None
         if answer.status in (401, 403):
             # /readyz is "ok" before the database is filled (T2), so one refusal says little.
-            refusals.append(answer)
+            refusals.append(answer.status)
             if len(refusals) >= REFUSALS:
                 raise TerminalState(answer.message, hint=answer.hint)
         return answer.message
 
     what = f"Waiting for GPUStack at {client.url}"
     try:
-        wait_for(what, read, judge, module.params["wait_timeout"], hint="Read its log: docker logs gpustack-server.")
+        wait.until(what, read, judge, module.params["wait_timeout"], hint="Read its log: docker logs gpustack-server.")
     except WaitTimeout as error:
         # What was read last is an error, not an object of the server's.
         refusal, error.last = error.last, None
@@ -126,38 +245,105 @@ def wait_for_server(module, client):
         raise
 
 
-def body(module):
-    client = _args.connect(module)
-    if module.params["wait_timeout"] and not module.check_mode:
+def check_empty(client, cluster):
+    """The server refuses with one kind of member and without names (T47)."""
+    found = []
+    for kind, path in MEMBERS.items():
+        members = [one for one in client.list_all(path, cluster_id=cluster["id"]) if one["cluster_id"] == cluster["id"]]
+        if members:
+            found.append(f"{kind} {', '.join(sorted(one['name'] for one in members))}")
+    if found:
+        raise GpustackError(
+            f"cluster {cluster['name']} is not empty. It has {'; '.join(found)}.",
+            reason="Conflict",
+            hint="Remove them first, with inferops.gpustack.model and inferops.gpustack.worker.",
+        )
+
+
+def check_taken_over(module, wanted, cluster):
+    """The server drops what it does not know (T24, T28), and turns values into its own types."""
+    written, has = _kept(wanted.get("worker_config")), cluster.get("worker_config") or {}
+    dropped = sorted(set(written) - set(has))
+    if dropped:
+        raise GpustackError(
+            f"The server does not know {', '.join(dropped)} of worker_config and dropped it. "
+            f"Everything else of cluster {cluster['name']} is as asked for.",
+            reason="Dropped",
+            hint="Check the spelling, and whether the server's version has it.",
+            changed=True,
+        )
+    for key in sorted(written):
+        if written[key] != has[key]:
+            module.warn(
+                f"The server keeps worker_config.{key} in another form than it is written. "
+                "Write it in the server's form, or this task will change it every time."
+            )
+
+
+def check_default(wanted_default, current):
+    if wanted_default is False and current and current.get("is_default"):
+        raise GpustackError(
+            f"cluster {current['name']} is the default cluster, and the server cannot do without one.",
+            reason="Invalid",
+            hint="Set default to true for the cluster that shall take its place.",
+        )
+
+
+def make_default(module, client, wanted, before, result):
+    """Being the default is no field of a cluster: it has a call of its own, and only to gain it."""
+    if not module.params["default"]:
+        return
+    cluster = result["object"]
+    if before is None and module.check_mode:
+        # The server makes the first one the default by itself.
+        cluster["is_default"] = not client or not client.list_all(CLUSTER.path)
+    if cluster.get("is_default"):
+        return
+    if not module.check_mode:
+        client.post(f"{CLUSTER.path}/{cluster['id']}/set-default", repeatable=True)
+    diff = result["diff"] or _resource.diff_of(CLUSTER, wanted, before)
+    if before is not None:
+        diff["before"]["default"] = False
+    diff["after"]["default"] = True
+    cluster = dict(cluster, is_default=True)
+    result.update(changed=True, diff=diff, actions=result["actions"] + [MAKE_DEFAULT], object=cluster)
+
+
+def body(module, client):
+    params = module.params
+    if params["wait_timeout"] and not module.check_mode:
         wait_for_server(module, client)
-    wanted = _resource.desired(CLUSTER, module.params)
-    current = _resource.find(client, CLUSTER, wanted["name"])
+    wanted, current = _resource_module.prepared(module, client, CLUSTER, checked)
+    if wanted is None:
+        if current is not None:
+            check_empty(client, current)
+        return _resource_module.report(CLUSTER, _resource.sync(client, CLUSTER, None, current, module.check_mode))
+    check_default(params["default"], current)
+    if wanted.get(REGISTRY) and wanted[REGISTRY] != (current or {}).get(REGISTRY):
+        _release.need(client, (2, 2), REGISTRY)
     result = _resource.sync(client, CLUSTER, wanted, current, module.check_mode)
-    return {
-        "changed": result["changed"],
-        "diff": result["diff"],
-        "actions": result["actions"],
-        "cluster": cluster_view(result["object"]),
-    }
+    make_default(module, client, wanted, current, result)
+    if result["changed"] and not module.check_mode:
+        check_taken_over(module, wanted, result["object"])
+    return _resource_module.report(CLUSTER, result)
 
 
 def when_unreachable(module):
-    wanted = _resource.desired(CLUSTER, module.params)
-    return {
-        "changed": True,
-        "diff": _resource.diff_of(CLUSTER, wanted, None),
-        "actions": ["create cluster"],
-        "cluster": cluster_view(wanted),
-    }
+    wanted = _resource_module.desired(module, CLUSTER, checked)
+    result = _resource.sync(None, CLUSTER, wanted, None, check_mode=True)
+    if wanted is not None:
+        make_default(module, None, wanted, None, result)
+    return _resource_module.report(CLUSTER, result)
 
 
 def main():
-    options = dict(
-        _resource.argument_spec(CLUSTER),
-        state={"type": "str", "choices": ["present"], "default": "present"},
-        wait_timeout={"type": "int", "default": 0},
+    _resource_module.run(
+        CLUSTER,
+        checked,
+        extra_options={"default": {"type": "bool"}, "wait_timeout": {"type": "int", "default": 0}, **_wait.OPTION},
+        body=body,
+        when_unreachable=when_unreachable,
     )
-    _args.run(_args.api_module(options), body, when_unreachable)
 
 
 if __name__ == "__main__":

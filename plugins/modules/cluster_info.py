@@ -25,6 +25,12 @@ attributes:
     details: Returns empty lists, with a warning, when the server does not answer in check mode.
   diff_mode:
     support: none
+options:
+  name:
+    description:
+      - Only the cluster of this name, with its workers and deployments and the routes that lead to one of these.
+      - The lists are empty when there is no such cluster.
+    type: str
 """
 
 EXAMPLES = r"""
@@ -33,6 +39,13 @@ EXAMPLES = r"""
     url: http://10.0.0.10
     password: "{{ gpustack_admin_password }}"
   register: state
+
+- name: Read one of several clusters
+  inferops.gpustack.cluster_info:
+    url: http://10.0.0.10
+    password: "{{ gpustack_admin_password }}"
+    name: lab
+  register: lab
 
 - name: Every worker is ready
   ansible.builtin.assert:
@@ -46,7 +59,7 @@ version:
   type: str
   sample: v2.3.0
 clusters:
-  description: Clusters, each with C(id), C(name), C(description), C(state) and C(is_default).
+  description: Clusters, sorted by name. Their fields are those of C(cluster) of M(inferops.gpustack.cluster).
   returned: success
   type: list
   elements: dict
@@ -65,6 +78,7 @@ workers:
     state_message: {description: Why it is not ready., type: str}
     version: {description: GPUStack version of the worker., type: str}
     labels: {description: Labels., type: dict}
+    maintenance: {description: "Its maintenance, C({enabled, message}).", type: dict}
     accelerators:
       description: "Devices by vendor and name, each C({vendor, name, memory_bytes, count}), with the memory of one."
       type: list
@@ -84,23 +98,41 @@ routes:
   elements: dict
 """
 
-from ansible_collections.inferops.gpustack.plugins.module_utils import _args, _views
+from ansible_collections.inferops.gpustack.plugins.module_utils import _args, _info_module, _views
 
 
 def body(module):
     client = _args.connect(module)
+    name = module.params["name"]
     models = client.list_all("/v2/models")
     instances = client.list_all("/v2/model-instances")
     targets = client.list_all("/v2/model-route-targets")
+    routes = client.list_all("/v2/model-routes")
+    clusters = _info_module.named(client.list_all("/v2/clusters"), name)
+    workers = client.list_all("/v2/workers")
     names = {model["id"]: model["name"] for model in models}
+    if name is not None:
+        workers, models = of_clusters(clusters, workers), of_clusters(clusters, models)
+        routes = leading_to(models, targets, routes)
     return {
         "changed": False,
         "version": (client.get("/version") or {}).get("version"),
-        "clusters": _by_name(_views.cluster_view(one) for one in client.list_all("/v2/clusters")),
-        "workers": _by_name(_views.worker_view(one) for one in client.list_all("/v2/workers")),
+        "clusters": _by_name(_views.cluster_view(one) for one in clusters),
+        "workers": _by_name(_views.worker_view(one) for one in workers),
         "models": _by_name(_views.model_view(one, instances) for one in models),
-        "routes": _by_name(_views.route_view(one, targets, names) for one in client.list_all("/v2/model-routes")),
+        "routes": _by_name(_views.route_view(one, targets, names) for one in routes),
     }
+
+
+def of_clusters(clusters, things):
+    ids = [one["id"] for one in clusters]
+    return [one for one in things if one["cluster_id"] in ids]
+
+
+def leading_to(models, targets, routes):
+    ids = [one["id"] for one in models]
+    found = {one["route_id"] for one in targets if one.get("model_id") in ids}
+    return [one for one in routes if one["id"] in found]
 
 
 def _by_name(things):
@@ -112,7 +144,7 @@ def when_unreachable(module):
 
 
 def main():
-    _args.run(_args.api_module({}), body, when_unreachable)
+    _args.run(_args.api_module({"name": {"type": "str"}}), body, when_unreachable)
 
 
 if __name__ == "__main__":

@@ -11,19 +11,23 @@ module: model
 short_description: Manage a deployment of a GPUStack server
 version_added: 0.1.0
 description:
-  - Creates, changes or deletes a deployment of a model that lies in a directory of the workers.
-  - The API calls a deployment a model.
-  - An option that is not set is not managed and keeps what the server has. An empty value clears it.
-  - A change never restarts instances that run already. Only new instances get the new settings.
-  - Does not wait. Use M(inferops.gpustack.chat_probe) for that.
+  - Creates, changes, rolls out or deletes a deployment. The API calls a deployment a model.
+  - A change never restarts instances that run already, unless O(restart) says so. The module warns as long as
+    instances run that were started before the last change.
+  - Does not wait unless O(wait), O(ramp), or O(restart) with something to restart make it. To check the answers of
+    models use M(inferops.gpustack.chat_probe).
 author:
   - InferOps contributors (@inferops)
 extends_documentation_fragment:
   - inferops.gpustack.auth
   - inferops.gpustack.attributes
+  - inferops.gpustack.resource
+  - inferops.gpustack.resource.rename
+  - inferops.gpustack.waits
 attributes:
   check_mode:
     support: full
+    details: Does not wait in check mode.
   diff_mode:
     support: full
 options:
@@ -43,13 +47,32 @@ options:
       - Name of the cluster to create it in. Only looked at when the deployment is created.
       - May be left out when the server has one cluster.
     type: str
+  description:
+    description: Text for people.
+    type: str
   local_path:
     description:
       - Absolute path of the model directory inside the worker containers.
-      - Required to create a deployment. The API accepts a path that is not there; the instance then stays pending.
+      - The API accepts a path that is not there; the instance then stays pending.
+      - A deployment has one source, which is this, O(huggingface_repo_id) or O(model_scope_model_id).
+    type: str
+  huggingface_repo_id:
+    description: Repository on Hugging Face, such as V(Qwen/Qwen3-8B). The workers download it.
+    type: str
+  huggingface_filename:
+    description: File of the repository, where patterns are allowed. For repositories of single-file models.
+    type: str
+  model_scope_model_id:
+    description: Model on ModelScope, such as V(Qwen/Qwen3-8B). The workers download it.
+    type: str
+  model_scope_file_path:
+    description: File of the model on ModelScope, where patterns are allowed.
     type: str
   backend:
-    description: Inference backend, for example V(vLLM). The API does not check it.
+    description:
+      - Inference backend, for example V(vLLM). The API does not check it.
+      - A new backend clears O(image_name), O(backend_version) and O(run_command), unless they are set too.
+        O(backend_parameters) stay.
     type: str
   backend_version:
     description:
@@ -60,6 +83,9 @@ options:
     description:
       - Container image of the engine, with its registry host. An empty text returns to the images of GPUStack.
       - With an image GPUStack filters no workers by accelerator, so set O(worker_selector).
+    type: str
+  run_command:
+    description: Command of the engine's container, in place of the backend's.
     type: str
   backend_parameters:
     description:
@@ -75,6 +101,12 @@ options:
   worker_selector:
     description: Labels, with texts as values, that a worker must have.
     type: dict
+  gpu_selector:
+    description:
+      - Devices to use, as C(gpu_ids), a list of texts such as V(h20-01:cuda:0), and C(gpus_per_replica).
+      - M(inferops.gpustack.gpu_device_info) returns the ids. They hold the name of the worker.
+      - Keys that are left out are the server's to choose. An empty dictionary lets the scheduler choose the devices.
+    type: dict
   placement_strategy:
     description: Whether to spread instances over workers or to fill one worker first.
     type: str
@@ -84,6 +116,26 @@ options:
     type: list
     elements: str
     choices: [llm, embedding, image, reranker, speech_to_text, text_to_speech, unknown]
+  distributed_inference_across_workers:
+    description: Whether one instance may use devices of several workers. A new deployment may.
+    type: bool
+  cpu_offloading:
+    description: Whether layers may be kept in the memory of the host.
+    type: bool
+  extended_kv_cache:
+    description:
+      - Key-value cache in the memory of the host, with C(enabled), C(ram_ratio), C(ram_size) and C(chunk_size).
+      - Keys that are left out keep what the server has. An empty dictionary clears it.
+    type: dict
+  speculative_config:
+    description:
+      - GPUStack's own speculative decoding, with C(enabled), C(algorithm), C(draft_model) and C(num_draft_tokens).
+        It knows no DSpark, which goes into O(backend_parameters).
+      - Keys that are left out keep what the server has. An empty dictionary clears it.
+    type: dict
+  generic_proxy:
+    description: Whether the server also passes requests on that are not of the OpenAI API.
+    type: bool
   restart_on_error:
     description: Whether the server starts a failed instance again.
     type: bool
@@ -93,6 +145,40 @@ options:
       - Leave it off when routes are managed with M(inferops.gpustack.model_route).
     type: bool
     default: false
+  restart:
+    description:
+      - Whether running instances are replaced, one at a time. The next one is touched when the one before runs and, if
+        a route leads to this deployment alone and it is a language model, has answered a chat request.
+      - V(never) only warns that instances run with older settings.
+      - V(on_change) replaces the instances that were started before the last change, of this run or an earlier one.
+      - V(always) replaces all of them in every run.
+      - Requests that a replaced instance is working on are lost. With one replica the deployment is away meanwhile.
+    type: str
+    choices: [never, on_change, always]
+    default: never
+  rollback:
+    description:
+      - Whether a deployment returns to the settings before the change when an instance with the new ones does not
+        become ready. The task fails all the same.
+      - Only used with O(restart). Needs GPUStack 2.3 or newer, which keeps revisions of a deployment.
+    type: bool
+    default: false
+  ramp:
+    description:
+      - Whether a deployment without a running instance starts with one of its O(replicas), which must run and answer
+        before the others are asked for.
+      - It starts with all of them when no ready worker has the labels of O(worker_selector), because nothing can be
+        proven then.
+    type: bool
+    default: false
+  wait:
+    description: Whether to wait until all instances run.
+    type: bool
+    default: false
+  wait_timeout:
+    description: Seconds to wait for one instance. Loading a large model from a slow disk takes half an hour.
+    type: int
+    default: 3600
 """
 
 EXAMPLES = r"""
@@ -101,6 +187,7 @@ EXAMPLES = r"""
     url: http://10.0.0.10
     password: "{{ gpustack_admin_password }}"
     name: deepseek-v4-flash-nvidia_h20_3e
+    cluster: lab
     local_path: /srv/models/DeepSeek-V4-Flash-0731
     backend: vLLM
     image_name: docker.io/vllm/vllm-openai:v0.25.0
@@ -111,11 +198,22 @@ EXAMPLES = r"""
       gpustack-accelerator: nvidia_h20_3e
     replicas: 1
 
+- name: Change it and bring its instances to it, one at a time
+  inferops.gpustack.model:
+    url: http://10.0.0.10
+    password: "{{ gpustack_admin_password }}"
+    name: deepseek-v4-flash-nvidia_h20_3e
+    backend_parameters:
+      - --max-model-len=300000
+      - '--speculative-config={"method":"dspark"}'
+    restart: on_change
+    rollback: true
+
 - name: Remove a deployment
   inferops.gpustack.model:
     url: http://10.0.0.10
     password: "{{ gpustack_admin_password }}"
-    name: old
+    name: deepseek-v4-flash-nvidia_h20_3e
     state: absent
 """
 
@@ -123,217 +221,196 @@ RETURN = r"""
 model:
   description:
     - The deployment, with the options of this module as names, and C(id), C(ready_replicas), C(state) and
-      C(state_message).
+      C(state_message). Values of environment variables are hidden when their names look like secrets.
     - Empty when it is absent. C(id) is null in check mode when it does not exist yet.
   returned: success
   type: dict
+outdated_instances:
+  description: Names of the instances that were started before the last change of the deployment.
+  returned: success
+  type: list
+  elements: str
 actions:
   description: What was done, or would be done in check mode.
   returned: success
   type: list
   elements: str
-  sample: ["update model: backend_parameters, replicas"]
+  sample: ["update model: backend_parameters, replicas", "replace instance: qwen-xYz12"]
+last:
+  description: The instances as they were seen last.
+  returned: when the wait ends without success
+  type: list
+  elements: dict
 """
 
-import shlex
+from dataclasses import replace
 
-from ansible_collections.inferops.gpustack.plugins.module_utils import _args, _resource
-from ansible_collections.inferops.gpustack.plugins.module_utils._clusters import find_cluster
-from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError
-from ansible_collections.inferops.gpustack.plugins.module_utils._resource import Field
-from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import secret_values
-from ansible_collections.inferops.gpustack.plugins.module_utils._texts import texts
-from ansible_collections.inferops.gpustack.plugins.module_utils._views import model_view
-
-#: Fields that take effect without a restart.
-LIVE_FIELDS = ("replicas", "categories", "restart_on_error")
-
-CATEGORIES = ["llm", "embedding", "image", "reranker", "speech_to_text", "text_to_speech", "unknown"]
-OTHER_SOURCES = ("huggingface_repo_id", "huggingface_filename", "model_scope_model_id", "model_scope_file_path")
-
-
-def same_members(one, other):
-    return sorted(one or []) == sorted(other or [])
-
-
-def prepare(payload, wanted, current):
-    """Rules between fields. The server has them too, but some of its answers to a violation are a bare 500."""
-    if current is None:
-        return dict(payload, source="local_path")
-    if wanted.get("local_path"):
-        payload.update(dict.fromkeys(OTHER_SOURCES), source="local_path")
-    if "backend" in wanted and wanted["backend"] != current.get("backend"):
-        # A new engine cannot use the old one's image, version and command (T36); parameters are the user's to change.
-        payload.update({key: None for key in ("run_command", "image_name", "backend_version") if key not in wanted})
-    if payload.get("image_name") and payload.get("backend") != "Custom":
-        # The stored version counts too (T34).
-        payload["backend_version"] = None
-    if "replicas" not in wanted and (current.get("scaling_schedule") or {}).get("enabled"):
-        # The schedule moves it, and a stale number would be refused.
-        payload.pop("replicas", None)
-    return payload
-
-
-MODEL = _resource.Resource(
-    kind="model",
-    path="/v2/models",
-    lookup="search",
-    fields=(
-        Field("name", spec={"required": True}),
-        Field("local_path"),
-        Field("backend", default_none=True),
-        Field("backend_version", default_none=True),
-        Field("image_name", default_none=True),
-        Field("backend_parameters", type="list", default_none=True, spec={"elements": "str"}),
-        Field("env", type="dict", default_none=True),
-        Field("replicas", type="int"),
-        Field("worker_selector", type="dict", default_none=True),
-        Field("placement_strategy", spec={"choices": ["spread", "binpack"]}),
-        Field("categories", type="list", compare=same_members, spec={"elements": "str", "choices": CATEGORIES}),
-        Field("restart_on_error", type="bool"),
-        Field("enable_model_route", type="bool", create_only=True, spec={"default": False}),
-        Field("id", server_owned=True),
-        Field("state", server_owned=True),
-        Field("state_message", server_owned=True),
-        Field("ready_replicas", server_owned=True),
-    ),
-    echo=(
-        "source",
-        *OTHER_SOURCES,
-        "description",
-        "meta",
-        "cpu_offloading",
-        # Snaps back to true when it is not sent (T26).
-        "distributed_inference_across_workers",
-        "gpu_selector",
-        "gpu_type_selector",
-        "run_command",
-        "native_anthropic_api",
-        "extended_kv_cache",
-        "speculative_config",
-        "scaling_schedule",
-        "generic_proxy",
-        "lora_list",
-        "roles",
-        "disaggregation",
-        "gather",
-        "revision_history_limit",
-        "cluster_id",
-    ),
-    prepare=prepare,
+from ansible_collections.inferops.gpustack.plugins.module_utils import (
+    _model,
+    _placement,
+    _resource,
+    _resource_module,
+    _revision,
 )
+from ansible_collections.inferops.gpustack.plugins.module_utils._clusters import find_cluster
+from ansible_collections.inferops.gpustack.plugins.module_utils._errors import (
+    GpustackError,
+    TerminalState,
+    WaitTimeout,
+)
+from ansible_collections.inferops.gpustack.plugins.module_utils._model import MODEL
+from ansible_collections.inferops.gpustack.plugins.module_utils._rollout import (
+    Rollout,
+    instances_of,
+    latest_revision,
+)
+from ansible_collections.inferops.gpustack.plugins.module_utils._wait import OPTION, Wait
 
 
-def checked(wanted):
-    for option in ("env", "worker_selector"):
-        if option in wanted:
-            wanted[option] = texts(option, wanted[option])
-    for parameter in wanted.get("backend_parameters", []):
-        # The server splits an element like a shell unless it holds JSON, and answers 500 when it cannot (T20).
-        if parameter.startswith("-") and "{" not in parameter and "[" not in parameter:
-            try:
-                shlex.split(parameter)
-            except ValueError as error:
-                raise GpustackError(
-                    f"backend_parameters has {parameter!r}, which cannot be split like a shell: {error}.",
-                    reason="Invalid",
-                    hint="Balance the quotes, or quote the whole value.",
-                ) from error
-    if wanted.get("image_name") and wanted.get("backend_version"):
-        raise GpustackError(
-            "image_name and backend_version are both set.",
-            reason="Invalid",
-            hint="An image brings its own version: leave backend_version out.",
+class Deployment:
+    """One run of the module: what is there, what is wanted, and what has been done about it."""
+
+    def __init__(self, module, client):
+        self.module, self.client, self.params = module, client, module.params
+        self.wanted, self.current = _resource_module.prepared(module, client, MODEL, _model.checked)
+        self.wait = Wait.of(module)
+
+    def converge(self):
+        if self.wanted is None:
+            self._sync(MODEL, None)
+            return
+        if self._is_ramped():
+            self._sync(self._table(), dict(self.wanted, replicas=1))
+            if self._can_be_placed():
+                self._rollout().settle(at_least_one=True)
+        self._sync(self._table(), self.wanted)
+        if not self.module.check_mode:
+            self._roll_out()
+
+    def _is_ramped(self):
+        if not self.params["ramp"] or self.wanted.get("replicas", 1) <= 1 or self.module.check_mode:
+            return False
+        idle = self.current is None or not (self.current["ready_replicas"] or self.current["replicas"] > 1)
+        # An earlier slice of this task may be waiting for the proof of an instance that runs by now.
+        self.wait.memory["ramp"] = self.wait.memory.get("ramp", idle)
+        return self.wait.memory["ramp"]
+
+    def _can_be_placed(self):
+        if _placement.ready(_placement.fitting(self.current, self.client.list_all("/v2/workers"))):
+            return True
+        self.module.warn(
+            f"No ready worker fits deployment {self.current['name']}, so nothing can prove its first instance. "
+            "It gets all its replicas at once."
         )
-    return wanted
+        return False
 
+    def _sync(self, table, wanted):
+        result = _resource.sync(self.client, table, wanted, self.current, self.module.check_mode)
+        done = self.wait.done
+        done["changed"] = done.get("changed", False) or result["changed"]
+        done["actions"] = done.get("actions", []) + result["actions"]
+        done["diff"] = done.get("diff") or result["diff"]
+        self.current = result["object"]
 
-def desired(module):
-    if module.params["state"] == "absent":
-        return None
-    return checked(_resource.desired(MODEL, module.params))
+    def _table(self):
+        return self._table_to_create() if self.current is None else replace(MODEL, prepare=self._with_record)
 
-
-def with_cluster(client, module, wanted):
-    if not wanted.get("local_path"):
-        raise GpustackError(
-            f"Deployment {wanted['name']} does not exist, and local_path is not set.",
-            reason="Invalid",
-            hint="Set local_path to the model directory on the workers.",
-        )
-    cluster_id = find_cluster(client, module.params["cluster"])["id"]
-    return _resource.Resource(
-        kind=MODEL.kind,
-        path=MODEL.path,
-        fields=MODEL.fields,
-        prepare=lambda payload, wanted, current: dict(prepare(payload, wanted, current), cluster_id=cluster_id),
-    )
-
-
-def body(module):
-    client = _args.connect(module)
-    wanted = desired(module)
-    current = _resource.find(client, MODEL, module.params["name"])
-    resource = MODEL
-    if wanted is not None and current is None:
+    def _table_to_create(self):
+        _model.check_complete(self.wanted)
         try:
-            resource = with_cluster(client, module, wanted)
+            cluster_id = find_cluster(self.client, self.params["cluster"])["id"]
         except GpustackError as error:
             # On a new site check mode has made no cluster.
-            if not module.check_mode or error.reason != "NotFound":
+            if not self.module.check_mode or error.reason != "NotFound":
                 raise
-            module.warn(error.message)
-    result = _resource.sync(client, resource, wanted, current, module.check_mode)
-    warn_of_older_instances(module, current, wanted, result)
-    return report(result)
+            self.module.warn(error.message)
+            return MODEL
+        return replace(MODEL, prepare=lambda *given: dict(_model.prepare(*given), cluster_id=cluster_id))
 
+    def _with_record(self, payload, wanted, current):
+        """The payload of a change, with what the instances that run now have to be remembered for."""
+        payload = _model.prepare(payload, wanted, current)
+        after = dict(current, **payload)
+        record = _revision.record_of(current) or None
+        if any(current.get(key) != after.get(key) for key in _revision.SHAPE):
+            revision = latest_revision(self.client, current) if self.params["rollback"] else None
+            running = instances_of(self.client, current) if current["replicas"] or current["ready_replicas"] else []
+            record = _revision.new_record(current, after, running, revision)
+        return dict(payload, meta=_revision.meta_with(current, record))
 
-def warn_of_older_instances(module, current, wanted, result):
-    """An edit never restarts an instance (T37): what runs keeps the specification it was started with."""
-    if not (result["changed"] and current and wanted and current.get("ready_replicas")):
-        return
-    before, after = result["diff"]["before"], result["diff"]["after"]
-    if any(before.get(key) != after.get(key) for key in set(before) | set(after) if key not in LIVE_FIELDS):
-        module.warn(
-            f"Deployment {current['name']} was changed, but its running instances keep the "
-            f"arguments they were started with. Restart the deployment in GPUStack when its requests may be cut."
+    def _rollout(self):
+        return Rollout(self.client, self.current, self.params["wait_timeout"], self.wait)
+
+    def _roll_out(self):
+        rollout, restart = self._rollout(), self.params["restart"]
+        if restart == "always" and "create model" not in self.wait.done["actions"]:
+            rollout.forget_all()
+            self.current = self.client.get(rollout.path)
+        if restart != "never" and self.outdated():
+            try:
+                rollout.replace_outdated()
+            except (TerminalState, WaitTimeout) as error:
+                if not self.params["rollback"]:
+                    raise
+                rollout.roll_back(error)
+            self.current = self.client.get(rollout.path)
+        if self.params["wait"]:
+            rollout.settle()
+            self.current = self.client.get(rollout.path)
+
+    def outdated(self):
+        """Names of the instances with older settings. Costs a request only where there is a record of some."""
+        if not self.current or self.current.get("id") is None or not _revision.record_of(self.current):
+            return []
+        instances = instances_of(self.client, self.current)
+        return sorted(one["name"] for one in _revision.outdated(self.current, instances))
+
+    def _predict_roll_out(self, outdated):
+        names = outdated
+        if self.params["restart"] == "always" and self.current and self.current.get("id"):
+            names = sorted(one["name"] for one in instances_of(self.client, self.current))
+        done = self.wait.done
+        done.update(
+            actions=done["actions"] + [f"replace instance: {name}" for name in names],
+            changed=done["changed"] or bool(names),
         )
 
+    def report(self):
+        outdated = self.outdated()
+        if self.module.check_mode and self.params["restart"] != "never":
+            self._predict_roll_out(outdated)
+        elif outdated:
+            self.module.warn(
+                f"Deployment {self.current['name']} was changed, but {', '.join(outdated)} still runs with the "
+                "settings it was started with. Run the task with restart=on_change when its requests may be cut."
+            )
+        result = dict(self.wait.done, object=self.current)
+        return dict(_resource_module.report(MODEL, result), outdated_instances=outdated)
 
-def report(result):
-    return {
-        "changed": result["changed"],
-        "diff": result["diff"],
-        "actions": result["actions"],
-        "model": _view(result["object"]),
-    }
 
-
-def _view(model):
-    if model is None:
-        return {}
-    view = model_view(model, [])
-    del view["instances"]
-    return view
+def body(module, client):
+    deployment = Deployment(module, client)
+    deployment.converge()
+    return deployment.report()
 
 
 def when_unreachable(module):
-    wanted = desired(module)
-    if wanted is None:
-        return {"changed": False, "diff": {}, "actions": [], "model": {}}
-    return report(_resource.sync(None, MODEL, wanted, None, check_mode=True))
+    wanted = _resource_module.desired(module, MODEL, _model.checked)
+    result = _resource.sync(None, MODEL, wanted, None, check_mode=True)
+    return dict(_resource_module.report(MODEL, result), outdated_instances=[])
 
 
 def main():
-    options = dict(
-        _resource.argument_spec(MODEL),
-        state={"type": "str", "choices": ["present", "absent"], "default": "present"},
-        cluster={"type": "str"},
-    )
-    # Secrets in env stay out of the system log, and out of the result.
-    module = _args.api_module(options, unlogged=True)
-    module.no_log_values.update(secret_values(module.params["env"] or {}))
-    _args.run(module, body, when_unreachable)
+    options = {
+        "cluster": {"type": "str"},
+        "restart": {"type": "str", "choices": ["never", "on_change", "always"], "default": "never"},
+        "rollback": {"type": "bool", "default": False},
+        "ramp": {"type": "bool", "default": False},
+        "wait": {"type": "bool", "default": False},
+        "wait_timeout": {"type": "int", "default": 3600},
+        **OPTION,
+    }
+    _resource_module.run(MODEL, extra_options=options, body=body, when_unreachable=when_unreachable)
 
 
 if __name__ == "__main__":

@@ -11,24 +11,26 @@ module: model_route
 short_description: Manage a route of a GPUStack server
 version_added: 0.1.0
 description:
-  - Creates, changes or deletes a route, which is the model name that clients send, and its targets.
-  - A target that stays keeps its number and everything that this module does not manage, such as its fallback codes.
+  - Creates, changes or deletes a route, which is the model name that clients send, its targets, and who may use it.
+  - A target that stays keeps its number and everything that this module does not manage.
 author:
   - InferOps contributors (@inferops)
 extends_documentation_fragment:
   - inferops.gpustack.auth
   - inferops.gpustack.attributes
+  - inferops.gpustack.resource
+  - inferops.gpustack.resource.rename
 attributes:
   check_mode:
     support: full
-    details: A target whose deployment does not exist yet is a warning in check mode.
+    details: A deployment or a user that does not exist yet is a warning in check mode.
   diff_mode:
     support: full
 options:
   name:
     description:
       - Name of the route. It starts with a letter, ends with a letter or a digit, and has letters, digits, V(_), V(-),
-        V(.) and V(:) in between.
+        V(.) and V(:) in between. GPUStack 2.1 does not take V(:).
     type: str
     required: true
   state:
@@ -36,10 +38,19 @@ options:
     type: str
     choices: [present, absent]
     default: present
+  description:
+    description: Text for people.
+    type: str
+  categories:
+    description: Kinds of the models behind the route. Their order does not matter.
+    type: list
+    elements: str
+    choices: [llm, embedding, image, reranker, speech_to_text, text_to_speech, unknown]
   targets:
     description:
-      - The deployments behind the route. They replace all the route has, in any order. Not managed when unset.
-      - Weights are either all positive or all V(0). The server refuses a mixture.
+      - The deployments behind the route. They replace all the route has, in any order.
+      - With the comparison V(allow_more_present) other targets of the route stay.
+      - Weights are either all positive or all V(0). The server refuses a mixture. A fallback does not count.
     type: list
     elements: dict
     suboptions:
@@ -51,15 +62,39 @@ options:
         description: Share of the requests, relative to the other targets.
         type: int
         default: 1
+      fallback_status_codes:
+        description:
+          - Makes the target the fallback of the route, which is asked when another one answers with such a status.
+          - One target of a route can be the fallback. An empty list makes it an ordinary target.
+          - A new target without it is an ordinary target.
+        type: list
+        elements: str
+        choices: [4xx, 5xx]
   access_policy:
     description:
-      - Who may use the route. V(public) is everybody, V(authed) is every user and key of the server.
-      - Not managed when unset. A new route is then V(authed).
+      - Who may use the route. V(public) is everybody, V(authed) is every user and key of the server,
+        V(allowed_principals) is O(users), and organizations and groups that were allowed elsewhere.
+      - A new route is V(authed) when it is not set.
     type: str
-    choices: [public, authed]
+    choices: [public, authed, allowed_principals]
+  users:
+    description:
+      - Names of the users who may use the route. They have an effect with O(access_policy=allowed_principals) only.
+      - Organizations and groups stay as they are.
+    type: list
+    elements: str
 """
 
 EXAMPLES = r"""
+- name: Two deployments of one model
+  inferops.gpustack.model:
+    url: http://10.0.0.10
+    password: "{{ gpustack_admin_password }}"
+    name: "{{ item }}"
+    local_path: /srv/models/DeepSeek-V4-Flash-0731
+    replicas: 0
+  loop: [deepseek-v4-flash-nvidia_h20_3e, deepseek-v4-flash-ascend_910b]
+
 - name: Three of four requests go to the H20 workers
   inferops.gpustack.model_route:
     url: http://10.0.0.10
@@ -68,6 +103,30 @@ EXAMPLES = r"""
     targets:
       - {model: deepseek-v4-flash-nvidia_h20_3e, weight: 3}
       - {model: deepseek-v4-flash-ascend_910b, weight: 1}
+
+- name: The Ascend workers only answer when the H20 workers fail
+  inferops.gpustack.model_route:
+    url: http://10.0.0.10
+    password: "{{ gpustack_admin_password }}"
+    name: deepseek-v4-flash
+    targets:
+      - {model: deepseek-v4-flash-nvidia_h20_3e}
+      - {model: deepseek-v4-flash-ascend_910b, fallback_status_codes: [5xx]}
+
+- name: Only these users
+  inferops.gpustack.model_route:
+    url: http://10.0.0.10
+    password: "{{ gpustack_admin_password }}"
+    name: deepseek-v4-flash
+    access_policy: allowed_principals
+    users: [admin]
+
+- name: Another name, which clients have to send from now on
+  inferops.gpustack.model_route:
+    url: http://10.0.0.10
+    password: "{{ gpustack_admin_password }}"
+    name: deepseek-v4-flash
+    new_name: deepseek-v4
 """
 
 RETURN = r"""
@@ -78,188 +137,216 @@ route:
   contains:
     id: {description: Number of the route., type: int}
     name: {description: Name., type: str}
+    description: {description: Text for people., type: str}
+    categories: {description: Kinds of the models behind it., type: list, elements: str}
     access_policy: {description: Who may use it., type: str}
-    targets: {description: "C({model, weight}) of each target, sorted by deployment.", type: list, elements: dict}
+    targets:
+      description:
+        - "C({model, weight, fallback_status_codes}) of each target, sorted by deployment."
+        - Only there when they are managed.
+      type: list
+      elements: dict
+    users:
+      description: Names of the users who may use it. Only there when they are managed.
+      type: list
+      elements: str
 actions:
   description: What was done, or would be done in check mode.
   returned: success
   type: list
   elements: str
-  sample: ["update route: targets"]
+  sample: ["update route: targets", "update route: access_policy"]
 """
 
+import dataclasses
 import re
 
-from ansible_collections.inferops.gpustack.plugins.module_utils import _args, _resource
+from ansible_collections.inferops.gpustack.plugins.module_utils import _resource, _resource_module, _routes
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError
+from ansible_collections.inferops.gpustack.plugins.module_utils._model import CATEGORIES, same_members
+from ansible_collections.inferops.gpustack.plugins.module_utils._resource import Field
+from ansible_collections.inferops.gpustack.plugins.module_utils._views import access_policy
 
-PATH = "/v2/model-routes"
 NAME = re.compile(r"^[A-Za-z](?:[A-Za-z0-9_\-.:]*[A-Za-z0-9])?$")
-ROUTE = _resource.Resource(kind="route", path=PATH, fields=(_resource.Field("name", spec={"required": True}),))
-KEPT = ("overridden_model_name", "max_running_requests", "fallback_status_codes")
+POLICIES = ["public", "authed", "allowed_principals"]
+
+ROUTE = _resource.Resource(
+    kind="route",
+    path=_routes.ROUTES,
+    fields=(
+        Field("name", spec={"required": True}),
+        Field("description", default_none=True),
+        Field("categories", type="list", compare=same_members, spec={"elements": "str", "choices": CATEGORIES}),
+        Field("targets", type="list", spec={"elements": "dict", "options": _routes.SPEC}),
+        Field("access_policy", spec={"choices": POLICIES}),
+        Field("users", type="list", compare=same_members, spec={"elements": "str"}),
+    ),
+    rename=True,
+)
+#: These have an URL of their own, and a PUT of the route ignores them (T45).
+ACCESS = ("access_policy", "users")
+NEW_ROUTE = {"access_policy": "authed"}
 
 
-def checked(params):
-    if not NAME.match(params["name"]):
+def part(keep):
+    return dataclasses.replace(ROUTE, fields=tuple(one for one in ROUTE.fields if keep(one.name)))
+
+
+def known(*sides):
+    """The fields that the diff has something to say about."""
+    return part(lambda name: any(name in side for side in sides if side))
+
+
+def desired(module):
+    check_name(module.params["name"])
+    wanted = _resource_module.desired(module, ROUTE, checked)
+    if wanted is not None:
+        check_name(wanted["name"])
+    return wanted
+
+
+def check_name(name):
+    if not NAME.match(name):
         raise GpustackError(
-            f"{params['name']!r} is no name for a route.",
+            f"{name!r} is no name for a route.",
             reason="Invalid",
             hint="Start with a letter, end with a letter or a digit, and use letters, digits and _ - . : in between.",
         )
-    targets = params["targets"] or []
-    names = [one["model"] for one in targets]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+
+
+def checked(wanted):
+    policy = wanted.get("access_policy", "allowed_principals")
+    if wanted.get("users") and policy != "allowed_principals":
         raise GpustackError(
-            f"targets of route {params['name']} names {', '.join(twice)} more than once.",
+            f"users of route {wanted['name']} have no effect with access_policy {policy}.",
             reason="Invalid",
-            hint="Write each deployment once and add up the weights.",
+            hint="Set access_policy to allowed_principals, or leave users out.",
         )
-    weights = [one["weight"] for one in targets]
-    if any(weight < 0 for weight in weights) or (0 in weights and any(weights)):
-        raise GpustackError(
-            f"targets of route {params['name']} have the weights {weights}.",
-            reason="Invalid",
-            hint="Make all of them positive or all of them 0. To send nothing to a deployment, leave it out.",
-        )
+    _routes.check(wanted["name"], wanted.get("targets", []))
+    return wanted
 
 
-def by_name(targets):
-    return sorted(({"model": one["model"], "weight": one["weight"]} for one in targets), key=lambda one: one["model"])
+def body(module, client):
+    wanted = desired(module)
+    route = _resource.locate(client, ROUTE, module.params["name"], module.params["new_name"])
+    current = None
+    if route is not None:
+        # The API has the number of targets under the name of the option.
+        current = {key: value for key, value in route.items() if key != "targets"}
+        current["access_policy"] = access_policy(route)
+    if wanted is None:
+        return report(_resource.sync(client, known(current), None, current, module.check_mode))
+
+    targets = read(client, wanted, current)
+    wanted = settled(module, wanted, current, targets)
+    access = _resource.differences(part(lambda name: name in ACCESS), wanted, current or NEW_ROUTE)
+    users = users_for_api(client, module, wanted, current) if access else []
+
+    result = write_route(client, module, wanted, current, targets)
+    if access:
+        result["actions"].append(f"update route: {', '.join(sorted(access))}")
+        if not module.check_mode:
+            policy = wanted.get("access_policy") or (current or NEW_ROUTE)["access_policy"]
+            payload = {"access_policy": _routes.policy_for_api(policy), "users": users}
+            client.post(f"{_routes.ROUTES}/{result['object']['id']}/access", payload, repeatable=True)
+    if result["actions"]:
+        result.update(changed=True, diff=_resource.diff_of(known(current, wanted), wanted, current))
+    result["object"] = by_option(result["object"], wanted, current)
+    return report(result)
 
 
-def target_name(target, names):
-    if target.get("model_id"):
-        return names.get(target["model_id"], f"deployment {target['model_id']}")
-    return f"provider {target.get('provider_id')}: {target.get('overridden_model_name')}"
+def read(client, wanted, current):
+    """Completes the current route with what the options ask for, and returns its targets, when they are needed."""
+    if current is not None and "users" in wanted:
+        current["users"] = _routes.allowed_users(client, current)
+    # A rename without targets is answered with 500 (T21).
+    if "targets" not in wanted and (current is None or current["name"] == wanted["name"]):
+        return None
+    targets = _routes.Targets(client, current)
+    if current is not None:
+        current["targets"] = targets.present
+    return targets
 
 
-def current_targets(client, route):
-    return client.list_all("/v2/model-route-targets", route_id=route["id"]) if route else []
+def settled(module, wanted, current, targets):
+    how = _resource.checked_comparisons(ROUTE, module.params["comparisons"])["targets"]
+    result = _resource.settled(ROUTE, wanted, current, module.params["comparisons"])
+    if "targets" in result:
+        result["targets"] = targets.settled(wanted["targets"], others_stay=how == _resource.MORE_ALLOWED)
+        _routes.check(wanted["name"], result["targets"])
+        known_or_fail(module, "deployments", targets.missing(result["targets"]), targets.ids)
+    return result
 
 
-def described(targets, names):
-    """Targets of the API by the names of their deployments."""
-    return by_name({"model": target_name(one, names), "weight": one["weight"]} for one in targets)
-
-
-def target_payload(wanted, existing, ids):
-    """The wanted targets. One that stays is sent with its id, or the server would delete and recreate it (T42)."""
-    kept = {one.get("model_id"): one for one in existing}
-    payload = []
-    for one in wanted:
-        model_id = ids.get(one["model"])
-        before = kept.get(model_id) or {}
-        target = {key: before[key] for key in ("id",) + KEPT if before.get(key) is not None}
-        payload.append(dict(target, model_id=model_id, weight=one["weight"]))
-    return payload
-
-
-def known_or_fail(module, wanted, ids):
-    missing = [one["model"] for one in wanted if one["model"] not in ids]
+def known_or_fail(module, what, missing, known):
     if not missing:
         return
-    message = f"Route {module.params['name']} names deployments that do not exist: {', '.join(missing)}."
+    message = f"Route {module.params['name']} names {what} that do not exist: {', '.join(missing)}."
     if not module.check_mode:
-        known = ", ".join(sorted(ids)) or "none"
-        raise GpustackError(
-            message,
-            reason="NotFound",
-            hint=f"Make them first with inferops.gpustack.model, or correct the names. There are: {known}.",
-        )
+        hint = f"Make them first, or correct the names. There are: {', '.join(sorted(known)) or 'none'}."
+        raise GpustackError(message, reason="NotFound", hint=hint)
     module.warn(message)
 
 
-def plan_targets(client, module, route):
-    """`(before, after, payload)` when the targets have to change, else None."""
-    wanted = module.params["targets"]
-    if wanted is None:
-        return None
-    ids = {one["name"]: one["id"] for one in client.list_all("/v2/models")}
-    known_or_fail(module, wanted, ids)
-    existing = current_targets(client, route)
-    before = described(existing, {number: name for name, number in ids.items()})
-    after = by_name(wanted)
-    if before == after:
-        return None
-    return before, after, target_payload(wanted, existing, ids)
+def write_route(client, module, wanted, current, targets):
+    def prepare(payload, wanted, current):
+        # Targets that are sent are written again, so they go along only when they have to.
+        renamed = current is not None and current["name"] != payload["name"]
+        if current is not None and not renamed and payload.get("targets") == current.get("targets"):
+            payload.pop("targets", None)
+        if "targets" in payload:
+            payload["targets"] = targets.payload(payload["targets"])
+        return payload
+
+    own = dataclasses.replace(part(lambda name: name not in ACCESS), prepare=prepare)
+    result = _resource.sync(client, own, wanted, current, module.check_mode)
+    if current and "targets" in wanted and not module.check_mode:
+        targets.clear_fallbacks(client, current, wanted["targets"])
+    return result
 
 
-def present(client, module, route):
-    params = module.params
-    before, after, actions = {}, {}, []
-    plan = plan_targets(client, module, route)
-    payload = {"name": params["name"]}
-    if plan:
-        before["targets"], after["targets"], payload["targets"] = plan
-    route_id = route["id"] if route else None
-    if route is None:
-        actions.append("create route")
-        before, after = {}, dict(after, name=params["name"])
-        if not module.check_mode:
-            route_id = client.post(PATH, payload)["id"]
-    elif plan:
-        actions.append("update route: targets")
-        if not module.check_mode:
-            client.put(f"{PATH}/{route_id}", payload)
-    policy = (route or {}).get("access_policy", "authed")
-    if params["access_policy"] not in (None, policy):
-        before["access_policy"], after["access_policy"] = policy, params["access_policy"]
-        actions.append("update route: access_policy")
-        if not module.check_mode:
-            # A PUT of the route ignores it (T45).
-            client.post(f"{PATH}/{route_id}/access", {"access_policy": params["access_policy"]}, repeatable=True)
-    result = {"id": route_id, "name": params["name"], "access_policy": params["access_policy"] or policy}
-    if params["targets"] is not None:
-        result["targets"] = by_name(params["targets"])
-    return report(params["name"], before if route else {}, after, actions, result)
+def users_for_api(client, module, wanted, current):
+    names = wanted.get("users")
+    if names is None:
+        # GPUStack 2.1 takes no policy without users, so they are sent back.
+        names = _routes.allowed_users(client, current) if current else []
+    numbers = {one["username"]: one["id"] for one in client.list_all("/v2/users")} if names else {}
+    known_or_fail(module, "users", [name for name in names if name not in numbers], numbers)
+    return [{"id": numbers.get(name)} for name in names]
 
 
-def absent(client, module, route):
-    if route is None:
-        return report(module.params["name"], {}, {}, [], {})
-    if not module.check_mode:
-        _resource.delete(client, f"{PATH}/{route['id']}")
-    return report(module.params["name"], {"name": route["name"]}, {}, ["delete route"], {})
+def by_option(made, wanted, current):
+    """What the API answered, with the fields that only the options have."""
+    special = ("targets",) + ACCESS
+    result = {key: value for key, value in made.items() if key not in special}
+    result.update({key: value for key, value in (current or NEW_ROUTE).items() if key in special})
+    result.update(wanted)
+    return result
 
 
-def report(name, before, after, actions, route):
-    header = f"route {name}"
-    diff = {"before_header": header, "after_header": header, "before": before, "after": after}
-    return {"changed": bool(actions), "diff": diff if actions else {}, "actions": actions, "route": route}
+def view(route):
+    keys = ("id", "name", "description", "categories", "access_policy", "targets", "users")
+    return {key: route.get(key) for key in keys if key in route or key not in ("targets", "users")}
 
 
-def body(module):
-    checked(module.params)
-    client = _args.connect(module)
-    route = _resource.find(client, ROUTE, module.params["name"])
-    return (absent if module.params["state"] == "absent" else present)(client, module, route)
+def report(result):
+    return {
+        "changed": result["changed"],
+        "diff": result["diff"],
+        "actions": result["actions"],
+        "route": {} if result["object"] is None else view(result["object"]),
+    }
 
 
 def when_unreachable(module):
-    params = module.params
-    if params["state"] == "absent":
-        return report(params["name"], {}, {}, [], {})
-    after = {"name": params["name"], "targets": by_name(params["targets"] or [])}
-    route = dict(after, id=None, access_policy=params["access_policy"] or "authed")
-    return report(params["name"], {}, after, ["create route"], route)
+    wanted = desired(module)
+    if wanted is not None:
+        wanted = dict(NEW_ROUTE, **wanted)
+    return report(_resource.sync(None, ROUTE, wanted, None, check_mode=True))
 
 
 def main():
-    options = {
-        "name": {"type": "str", "required": True},
-        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-        "targets": {
-            "type": "list",
-            "elements": "dict",
-            "options": {
-                "model": {"type": "str", "required": True},
-                "weight": {"type": "int", "default": 1},
-            },
-        },
-        "access_policy": {"type": "str", "choices": ["public", "authed"]},
-    }
-    _args.run(_args.api_module(options), body, when_unreachable)
+    _resource_module.run(ROUTE, body=body, when_unreachable=when_unreachable)
 
 
 if __name__ == "__main__":

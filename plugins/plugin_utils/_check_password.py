@@ -6,14 +6,12 @@
 
 from __future__ import annotations
 
-import re
-
+from ansible_collections.inferops.gpustack.plugins.module_utils import _password_policy
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _placeholders
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error
 
 _NAME = "gpustack_admin_password"
 _LENGTH = 10
-_SYMBOLS = "!@#$%^&*_+."
 
 
 def check(site):
@@ -33,14 +31,8 @@ def check(site):
 
 
 def _weaknesses(password):
-    wanted = {
-        f"{_LENGTH} characters": len(password) >= _LENGTH,
-        "an upper-case letter": re.search(r"[A-Z]", password),
-        "a lower-case letter": re.search(r"[a-z]", password),
-        "a digit": re.search(r"[0-9]", password),
-        f"one of {_SYMBOLS}": any(symbol in password for symbol in _SYMBOLS),
-    }
-    return [what for what, met in wanted.items() if not met]
+    too_short = [f"{_LENGTH} characters"] if len(password) < _LENGTH else []
+    return too_short + _password_policy.missing(password)
 
 
 def _finding(kind, found, host):
@@ -48,7 +40,7 @@ def _finding(kind, found, host):
         kind,
         f"{_NAME} on {host}",
         found,
-        f"at least {_LENGTH} characters with upper, lower, digit and one of {_SYMBOLS}",
+        f"at least {_LENGTH} characters with upper, lower, digit and one of {_password_policy.SYMBOLS}",
         f"set {_NAME} to a password of your own, in a file encrypted with ansible-vault",
         "GPUStack 2.3.0 password policy; the length is this collection's",
     )

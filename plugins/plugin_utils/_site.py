@@ -16,8 +16,9 @@ SERVER_GROUP = "gpustack_server"
 WORKER_GROUP = "gpustack_worker"
 WINDOWS_GROUP = "gpustack_worker_windows"
 SITE_GROUPS = (SERVER_GROUP, WORKER_GROUP, WINDOWS_GROUP)
-# Set by the probe, not by people. Ansible puts facts among the variables where its configuration asks for that.
-FACTS = ("gpustack_host",)
+# Set by the probe and by the inventory plugin, not by people. Ansible puts facts among the variables where its
+# configuration asks for that.
+FACTS = ("gpustack_host", "gpustack_worker")
 
 
 def known_variables():

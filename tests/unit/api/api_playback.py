@@ -11,6 +11,7 @@ import io
 import json
 import pathlib
 import threading
+import urllib.parse
 from unittest import mock
 
 import pytest
@@ -41,9 +42,14 @@ class Playback:
         playback = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
+            def sent_body(self, data):
+                if self.headers.get("Content-Type") == "application/x-www-form-urlencoded":
+                    return dict(urllib.parse.parse_qsl(data.decode()))
+                return json.loads(data) if data else None
+
             def answer(self):
                 length = int(self.headers.get("Content-Length") or 0)
-                body = json.loads(self.rfile.read(length)) if length else None
+                body = self.sent_body(self.rfile.read(length))
                 playback.requests.append((self.command, self.path, body, dict(self.headers)))
                 queue = playback.answers.get((self.command, ordered(self.path))) or playback.answers.get(
                     (self.command, self.path.split("?")[0])

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from ansible_collections.inferops.gpustack.plugins.module_utils import _client, _deployments, _wait
-from ansible_collections.inferops.gpustack.plugins.modules import worker
+from ansible_collections.inferops.gpustack.plugins.module_utils import _client, _wait
 from api_playback import Playback, run_module
 
 
@@ -38,7 +37,7 @@ class Clock:
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
     clock = Clock()
-    for module in (_client, _deployments, _wait, worker):
+    for module in (_client, _wait):
         monkeypatch.setattr(module, "time", clock)
     for name in ("GPUSTACK_URL", "GPUSTACK_PASSWORD", "GPUSTACK_API_KEY"):
         monkeypatch.delenv(name, raising=False)

@@ -197,7 +197,7 @@ def test_waits_for_a_running_instance(server, run, engine, ready_worker):
         server.on("GET", "/v2/model-instances", call["answer"])
     result = run("chat_probe", models=["qwen"], deployments=["qwen-h20"], wait_timeout=600)
     assert result["results"][0]["ok"] is True
-    assert len([1 for _, path, *_ in server.requests if path.startswith("/v2/model-instances")]) == 3
+    assert len([1 for _, path, *_ in server.requests if path.startswith("/v2/model-instances?")]) == 3
 
 
 def models_that(restart):
@@ -223,6 +223,40 @@ def test_instance_in_error_ends_the_wait(server, run, ready_worker):
     assert server.sent() == []
 
 
+LOG = "/v2/model-instances/4/logs"
+
+
+def test_error_carries_the_end_of_the_log(server, run, ready_worker):
+    server.on("GET", "/v2/models", models_that(restart=False))
+    server.on("GET", "/v2/model-instances", BROKEN["answer"])
+    log = ["\x1b[0;36m(EngineCore)\x1b[0m start", "non-default args: {'api_key': ['sk-canary'], 'seed': 0}", "x" * 9999]
+    server.on("GET", LOG, "\n".join(["too old", *["torch.OutOfMemoryError: CUDA out of memory"] * 17, *log]) + "\n")
+    (last,) = run("chat_probe", models=["qwen"], deployments=["qwen-h20"], wait_timeout=600)["last"]
+    assert last["log"][:17] == ["torch.OutOfMemoryError: CUDA out of memory"] * 17
+    assert last["log"][17:19] == ["(EngineCore) start", "non-default args: {'api_key': ['********'], 'seed': 0}"]
+    assert [len(line) for line in last["log"][19:]] == [500]
+    assert [path for _, path, *_ in server.requests if path.startswith(LOG)] == [f"{LOG}?tail=20"]
+
+
+@pytest.mark.parametrize("status", [404, 500])
+def test_log_that_cannot_be_read_is_no_error(server, run, ready_worker, status):
+    server.on("GET", "/v2/models", models_that(restart=False))
+    server.on("GET", "/v2/model-instances", BROKEN["answer"])
+    server.on("GET", LOG, "Unable to read logs", status=status)
+    result = run("chat_probe", models=["qwen"], deployments=["qwen-h20"], wait_timeout=600)
+    assert "on h20-01 is error: exited with code 1." in result["msg"]
+    assert result["last"][0]["log"] == []
+
+
+def test_log_of_the_broken_one_of_two(server, run, ready_worker):
+    starting = dict(BROKEN["answer"]["items"][0], id=9, state="starting", state_message="")
+    server.on("GET", "/v2/models", models_that(restart=False))
+    server.on("GET", "/v2/model-instances", dict(BROKEN["answer"], items=[starting, *BROKEN["answer"]["items"]]))
+    server.on("GET", LOG, "it broke")
+    result = run("chat_probe", models=["qwen"], deployments=["qwen-h20"], wait_timeout=600)
+    assert result["last"][0]["log"] == ["it broke"]
+
+
 def test_instance_that_gpustack_starts_again_is_waited_for(server, run, engine, ready_worker):
     server.on("GET", "/v2/models", models_that(restart=True))
     for answer in (broken_after(5), broken_after(6), RUNNING["answer"]):
@@ -236,7 +270,7 @@ def test_instance_that_keeps_failing_ends_the_wait(server, run, ready_worker):
         server.on("GET", "/v2/model-instances", broken_after(restarts))
     result = run("chat_probe", models=["qwen"], deployments=["qwen-h20"], wait_timeout=600)
     assert result["failure"]["reason"] == "TerminalState"
-    assert len([1 for _, path, *_ in server.requests if path.startswith("/v2/model-instances")]) == 3
+    assert len([1 for _, path, *_ in server.requests if path.startswith("/v2/model-instances?")]) == 3
 
 
 def test_running_instance_is_enough_beside_a_broken_one(server, run, engine, ready_worker):

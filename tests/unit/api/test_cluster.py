@@ -24,6 +24,10 @@ def test_no_op_costs_one_request(server, run):
         "id": 1,
         "name": "lab",
         "description": "Made by a test",
+        "provider": "Docker",
+        "server_url": None,
+        "system_default_container_registry": None,
+        "worker_config": {},
         "state": "ready",
         "is_default": True,
     }
@@ -100,3 +104,35 @@ def test_a_server_that_only_answers_502_says_so_in_failure(server, run):
     assert "not after 180 s" in result["msg"]
     assert result["failure"]["status"] == 502
     assert result["failure"]["reason"] == "Timeout"
+
+
+def test_the_default_cannot_be_given_up(server, run):
+    server.play(PRESENT)
+    result = run("cluster", name="lab", default=False, description="Changed")
+    assert "lab is the default cluster" in result["msg"]
+    assert server.sent() == []
+
+
+def test_check_mode_foresees_that_the_first_one_is_the_default(server, run):
+    server.play(ABSENT)
+    server.on("GET", "/v2/clusters?page=1&perPage=100", {"items": []})
+    first = run("cluster", check=True, name="lab", default=True)
+    assert (first["actions"], first["cluster"]["is_default"]) == (["create cluster"], True)
+
+
+def test_a_registry_on_an_older_server(server, run):
+    server.play(PRESENT)
+    server.on("GET", "/version", {"version": "v2.1.2"})
+    result = run("cluster", name="lab", system_default_container_registry="registry.example.com")
+    assert result["failure"]["reason"] == "Unsupported"
+    assert server.sent() == []
+
+
+def test_dropped_keys_are_named_once(server, run):
+    server.play(PRESENT)
+    answer = dict(PRESENT["answer"]["items"][0], worker_config={"debug": True, "worker_port": 1})
+    server.on("PUT", "/v2/clusters/1", answer)
+    written = {"debug": True, "worker_port": "1", "nix": 1, "log_dir": None}
+    result = run("cluster", name="lab", worker_config=written)
+    assert "does not know nix of worker_config" in result["msg"]
+    assert (result["failure"]["reason"], result["changed"]) == ("Dropped", True)

@@ -33,7 +33,9 @@ def test_whole_state(playing, run):
     assert model["instances"][0]["state_message"] == "exited with code 1"
     assert model["instances"][0]["worker_name"] == "h20-01"
     assert result["routes"][0]["name"] == "qwen"
-    assert result["routes"][0]["targets"] == [{"model": "qwen-h20", "weight": 1, "state": "unavailable"}]
+    assert result["routes"][0]["targets"] == [
+        {"model": "qwen-h20", "weight": 1, "fallback_status_codes": [], "state": "unavailable"}
+    ]
 
 
 def test_only_reads(playing, run):

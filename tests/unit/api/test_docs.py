@@ -12,13 +12,43 @@ import yaml
 from ansible_collections.inferops.gpustack.plugins.module_utils import _args
 from api_playback import MODULES
 
-NAMES = ["chat_probe", "cluster", "cluster_info", "model", "model_route", "registration_token", "worker"]
+NAMES = [
+    "api_key",
+    "api_key_info",
+    "chat_probe",
+    "cluster",
+    "cluster_info",
+    "gpu_device_info",
+    "inference_backend",
+    "inference_backend_info",
+    "model",
+    "model_evaluation_info",
+    "model_file",
+    "model_file_info",
+    "model_info",
+    "model_instance_info",
+    "model_route",
+    "model_route_info",
+    "registration_token",
+    "server_info",
+    "user",
+    "user_info",
+    "worker",
+    "worker_info",
+]
 FRAGMENTS = "ansible_collections.inferops.gpustack.plugins.doc_fragments."
 ROOT = pathlib.Path(__file__).parents[3]
 
 
 class Enough(Exception):
     pass
+
+
+class AnsibleYaml(yaml.SafeLoader):
+    """YAML with Ansible's tag for texts that are no templates."""
+
+
+AnsibleYaml.add_constructor("!unsafe", yaml.SafeLoader.construct_yaml_str)
 
 
 def documented(options):
@@ -36,8 +66,9 @@ def options_of(module):
     page = yaml.safe_load(module.DOCUMENTATION)
     options = dict(page.get("options") or {})
     for fragment in page["extends_documentation_fragment"]:
-        part = importlib.import_module(FRAGMENTS + fragment.rpartition(".")[2]).ModuleDocFragment.DOCUMENTATION
-        options.update(yaml.safe_load(part)["options"])
+        file, _, part = fragment.partition("inferops.gpustack.")[2].partition(".")
+        text = getattr(importlib.import_module(FRAGMENTS + file).ModuleDocFragment, (part or "documentation").upper())
+        options.update(yaml.safe_load(text)["options"])
     return options
 
 
@@ -65,10 +96,10 @@ def test_documentation_is_complete(name):
     assert documentation["module"] == name
     assert documentation["version_added"] == "0.1.0"
     assert set(documentation["attributes"]) == {"check_mode", "diff_mode"}
-    for task in yaml.safe_load(module.EXAMPLES):
+    for task in yaml.load(module.EXAMPLES, AnsibleYaml):
         for action, options in task.items():
             if action.startswith("inferops.gpustack."):
-                assert set(options) <= set(options_of(module))
+                assert set(options) <= set(options_of(importlib.import_module(MODULES + action.rpartition(".")[2])))
     assert all(one["returned"] for one in yaml.safe_load(module.RETURN).values())
 
 

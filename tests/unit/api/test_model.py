@@ -61,19 +61,53 @@ def test_only_the_name_is_a_no_op(server, run):
     assert run("model", name="qwen-h20")["changed"] is False
 
 
+def instance(number, **fields):
+    return dict({"id": number, "name": f"qwen-h20-{number}", "model_id": MODEL_ID, "state": "running"}, **fields)
+
+
+def listed(server, path, *items):
+    server.on(
+        "GET", path, {"items": list(items), "pagination": {"page": 1, "perPage": 100, "total": 1, "totalPage": 1}}
+    )
+
+
+def under(server, *instances, **fields):
+    """A deployment with these instances, on a server that keeps what is put."""
+    call = stored(replicas=len(instances), ready_replicas=len(instances), **fields)
+    server.play(call)
+    server.on("PUT", PATH, lambda body: dict(call["answer"]["items"][0], **body))
+    listed(server, "/v2/model-instances", *instances)
+
+
+def test_a_change_under_running_instances_is_told(server, run):
+    under(server, instance(1), instance(2, state="pending"))
+    result = run("model", name="qwen-h20", backend_parameters=["--max-model-len=8192"])
+    assert result["outdated_instances"] == ["qwen-h20-1"]
+    assert any("qwen-h20-1 still runs with the settings it was started with" in text for text in result["warnings"])
+
+
+@pytest.mark.parametrize("change", [{"categories": ["embedding"]}, {"restart_on_error": False}, {"description": "x"}])
+def test_a_change_that_needs_no_restart_is_not_told(server, run, change):
+    under(server, instance(1))
+    result = run("model", name="qwen-h20", **change)
+    assert (result["changed"], result["outdated_instances"], result["warnings"]) == (True, [], [])
+
+
 @pytest.mark.parametrize(
-    ("ready", "change", "warned"),
+    ("state", "outdated"),
     [
-        (1, {"backend_parameters": ["--max-model-len=8192"]}, True),
-        (0, {"backend_parameters": ["--max-model-len=8192"]}, False),
-        (1, {"replicas": 2}, False),
+        (instance(1), ["qwen-h20-1"]),
+        (instance(1, restart_count=1), []),
+        (instance(2), []),
     ],
 )
-def test_a_change_under_running_instances_is_told(server, run, ready, change, warned):
-    server.play(stored(ready_replicas=ready), CHANGED)
-    result = run("model", name="qwen-h20", **change)
-    assert result["changed"] is True
-    assert any("keep the arguments they were started with" in text for text in result["warnings"]) is warned
+def test_what_runs_with_older_settings_is_told_again(server, run, state, outdated):
+    """An instance that was started again, or came since, has the new settings."""
+    record = {"digest": "0123456789ab", "instances": {"1": 0}, "revision": None}
+    under(server, state, meta={"inferops.gpustack": record})
+    result = run("model", name="qwen-h20")
+    assert (result["changed"], result["outdated_instances"]) == (False, outdated)
+    assert len(server.requests) == 2
 
 
 def test_change_sends_the_whole_object(server, run):
@@ -193,7 +227,7 @@ def test_names_are_compared_here(server, run):
 
 def test_create_without_a_path(server, run):
     server.play(ABSENT)
-    assert "local_path is not set" in run("model", name="qwen-h20")["msg"]
+    assert "no source is set" in run("model", name="qwen-h20")["msg"]
     assert server.sent() == []
 
 

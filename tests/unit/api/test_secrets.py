@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import is_secret, masked, secret_values
+from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import (
+    is_secret,
+    masked,
+    masked_text,
+    secret_values,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,3 +40,36 @@ def test_nested_structures():
         "c": 1,
     }
     assert secret_values(value) == {"t1", "t2", "t3"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "non-default args: {'api_key': ['sk-1'], 'seed': 0}",
+            "non-default args: {'api_key': ['********'], 'seed': 0}",
+        ),
+        ('{"token": "t1", "n": 1}', '{"token": "********", "n": 1}'),
+        ("HF_TOKEN=hf_abc vllm serve", "HF_TOKEN=******** vllm serve"),
+        ("--api-key sk-1 --port 80", "--api-key ******** --port 80"),
+        ("--api-key=sk-1", "--api-key=********"),
+        ("Authorization: Bearer abc.def", "Authorization: Bearer ********"),
+        ("via http://user:pass@proxy:3128/", "via http://user:********@proxy:3128/"),
+    ],
+)
+def test_secrets_in_a_line_of_text(text, expected):
+    assert masked_text(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Avg prompt throughput: 12.1 tokens/s",
+        "max_tokens=512 top_k=1",
+        "KeyError: 'model.layers.0'",
+        "listening on http://0.0.0.0:8000/v1",
+        "INFO 11-30 08:00:00 [api_server.py:1] Starting",
+    ],
+)
+def test_text_without_secrets_stays(text):
+    assert masked_text(text) == text

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import json
+
 import pytest
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import (
     GpustackError,
@@ -9,7 +11,7 @@ from ansible_collections.inferops.gpustack.plugins.module_utils._errors import (
     Unreachable,
     WaitTimeout,
 )
-from ansible_collections.inferops.gpustack.plugins.module_utils._wait import wait_for
+from ansible_collections.inferops.gpustack.plugins.module_utils._wait import StillWaiting, Wait
 
 
 class Clock:
@@ -35,7 +37,7 @@ def wait(readings, judge, timeout=60):
             raise one
         return one
 
-    return wait_for("Waiting", read, judge, timeout, clock=clock, sleep=clock.sleep), clock
+    return Wait(clock=clock, sleep=clock.sleep).until("Waiting", read, judge, timeout), clock
 
 
 def until_ready(state):
@@ -69,7 +71,7 @@ def test_no_time_is_one_reading():
 def test_last_pause_ends_at_the_deadline():
     clock = Clock()
     with pytest.raises(WaitTimeout):
-        wait_for("Waiting", lambda: "pending", until_ready, 7, clock=clock, sleep=clock.sleep)
+        Wait(clock=clock, sleep=clock.sleep).until("Waiting", lambda: "pending", until_ready, 7)
     assert sum(clock.pauses) == pytest.approx(7)
 
 
@@ -94,3 +96,126 @@ def test_lasting_error_is_the_end():
 def test_passing_error_at_the_deadline_is_the_reason():
     with pytest.raises(WaitTimeout, match="no route"):
         wait([Unreachable("no route")] * 99, until_ready, timeout=5)
+
+
+class Site:
+    """Something that changes while the clock runs, and a caller that runs a waiting module in slices."""
+
+    def __init__(self, state, body=None):
+        self.clock = Clock()
+        self.state = state
+        self.body = body or self.wait
+        self.told = []
+
+    def read(self):
+        return self.state(self.clock.now - 100)
+
+    def wait(self, wait):
+        return wait.until("Waiting", self.read, until_ready, 1800)
+
+    def run(self):
+        begun, said, memory = self.clock.now, None, {}
+        while True:
+            given = {"elapsed": self.clock.now - begun, "said": said, "memory": json.loads(json.dumps(memory))}
+            try:
+                return self.body(Wait(given, self.clock, self.clock.sleep))
+            except StillWaiting as pause:
+                waiting = pause.result["waiting"]
+                said, memory = waiting["for"], waiting["memory"]
+                self.told.append((self.clock.now - begun, said, waiting["spent"], waiting["timeout"]))
+                self.results = pause.result
+                self.clock.now += 2
+
+
+def test_short_wait_is_one_slice():
+    site = Site(lambda now: "pending" if now < 9 else "ready")
+    assert site.run() == "ready"
+    assert site.told == []
+
+
+def test_news_is_told_every_ten_seconds():
+    site = Site(lambda now: f"at {now:.0f} %" if now < 600 else "ready")
+    assert site.run() == "ready"
+    moments = [moment for moment, *_ in site.told]
+    gaps = [later - earlier for earlier, later in zip([0, *moments], moments)]
+    assert min(gaps) >= 10
+    assert max(gaps) < 10.2 + 2
+    assert site.told[-1][1] == f"it is at {site.told[-1][0]:.0f} %"
+
+
+def test_no_news_is_told_every_minute():
+    site = Site(lambda now: "pending" if now < 600 else "ready")
+    site.run()
+    moments = [moment for moment, *_ in site.told]
+    gaps = [later - earlier for earlier, later in zip(moments, moments[1:])]
+    assert 10 <= moments[0] < 10.2
+    assert gaps
+    assert all(60 <= gap <= 60 + 15 + 2 for gap in gaps)
+
+
+def test_slices_share_one_timeout():
+    site = Site(lambda now: "pending")
+    with pytest.raises(WaitTimeout, match="not after 1800 s"):
+        site.run()
+    assert 1900 <= site.clock.now <= 1903
+    assert [(round(moment), timeout) for moment, *_, timeout in site.told] == [
+        (spent, 1800) for _, _, spent, _ in site.told
+    ]
+
+
+def two_waits(since):
+    def body(wait):
+        wait.until("First", lambda: wait.elapsed(), lambda now: None if now > 50 else "first", 60)
+        return wait.until(
+            "Second", lambda: wait.elapsed(), lambda now: None if now > 100 else "second", 60, since=since
+        )
+
+    return body
+
+
+def test_each_wait_has_its_own_time():
+    site = Site(None, two_waits(None))
+    assert site.run() > 100
+    spent = [spent for _, said, spent, _ in site.told if said == "second"]
+    assert all(seconds < 60 for seconds in spent)
+
+
+def test_waits_may_share_their_time():
+    with pytest.raises(WaitTimeout, match="Second: not after 60 s"):
+        Site(None, two_waits(0)).run()
+
+
+def test_memory_goes_along():
+    def body(wait):
+        readings = wait.memory.setdefault("readings", [])
+
+        def judge(now):
+            readings.append(now)
+            return None if now > 100 else f"at {now}"
+
+        wait.until("Waiting", wait.elapsed, judge, 600)
+        return readings
+
+    site = Site(None, body)
+    readings = site.run()
+    assert len(site.told) > 3
+    assert readings == sorted(readings)
+    assert readings[0] < 1
+
+
+def test_what_was_done_is_in_every_ending():
+    def body(wait):
+        wait.done = {"changed": True, "actions": ["label worker"]}
+        wait.until("Waiting", lambda: "pending", until_ready, 30)
+
+    site = Site(None, body)
+    with pytest.raises(WaitTimeout) as caught:
+        site.run()
+    assert site.results["actions"] == caught.value.results["actions"] == ["label worker"]
+
+
+def test_caller_without_slices_waits_to_the_end():
+    clock = Clock()
+    state = Site(lambda now: "pending" if now < 900 else "ready")
+    state.clock = clock
+    assert state.wait(Wait(None, clock, clock.sleep)) == "ready"

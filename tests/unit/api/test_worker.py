@@ -6,8 +6,10 @@ import copy
 import socket
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 
 import pytest
+from ansible_collections.inferops.gpustack.plugins.module_utils import _drain
 from api_playback import recorded
 
 ABSENT, STARTING, READY, LABELLED, WITH_LABEL = recorded("worker")
@@ -80,7 +82,9 @@ def test_zero_accelerators_is_an_expectation(server, run):
 
 
 def test_maintenance_ends_the_wait(server, run):
-    server.play(with_state(READY, "maintenance", "disk swap"))
+    call = with_state(READY, "maintenance", "disk swap")
+    call["answer"]["items"][0]["maintenance"] = {"enabled": True, "message": "disk swap"}
+    server.play(call)
     result = run("worker", name="h20-01", state="ready", wait_timeout=3000)
     assert result["failure"]["reason"] == "TerminalState"
     assert "maintenance: disk swap" in result["msg"]
@@ -177,3 +181,62 @@ def test_an_ipv6_address_stands_in_brackets(server, run):
 def test_worker_in_tunnel_mode_is_not_asked(server, run):
     server.play(at(closed_port(), proxy_mode="tunnel"))
     assert run("worker", name="h20-01", state="ready", reachable=True)["worker"]["name"] == "h20-01"
+
+
+def worker_as(**fields):
+    call = copy.deepcopy(READY)
+    call["answer"]["items"][0].update(**fields)
+    return call
+
+
+@pytest.mark.parametrize("status", [404, 405])
+def test_a_server_that_cannot_merge_labels_gets_all_of_the_worker(server, run, status):
+    """GPUStack before 2.3."""
+    maintenance = {"enabled": True, "message": "disk swap"}
+    server.play(worker_as(maintenance=maintenance))
+    server.on("POST", "/v2/workers/labels", {"detail": "Method Not Allowed"}, status=status)
+    worker_id = READY["answer"]["items"][0]["id"]
+    server.on("PUT", f"/v2/workers/{worker_id}", lambda body: dict(READY["answer"]["items"][0], **body))
+    run("worker", name="h20-01", labels=LABEL)
+    labels = {"os": "linux", "arch": "amd64", "worker-name": "h20-01", **LABEL}
+    body = {"name": "h20-01", "labels": labels, "maintenance": maintenance}
+    assert server.sent("PUT") == [("PUT", f"/v2/workers/{worker_id}", body)]
+
+
+def test_another_error_of_the_labels_is_an_error(server, run):
+    server.play(READY)
+    server.on("POST", "/v2/workers/labels", {"code": 403, "reason": "Forbidden", "message": "no"}, status=403)
+    assert run("worker", name="h20-01", labels=LABEL)["failure"]["status"] == 403
+    assert server.sent("PUT") == []
+
+
+MINE = {"id": 1, "name": "a", "cluster_id": 1, "state": "ready", "labels": {"pool": "x"}}
+MODEL = {"id": 5, "name": "m", "cluster_id": 1, "worker_selector": {"pool": "x"}, "gpu_selector": None}
+
+
+@pytest.mark.parametrize(
+    "other, model, stuck",
+    [
+        ({}, {}, False),
+        ({"id": 1}, {}, True),
+        ({"cluster_id": 2}, {}, True),
+        ({"state": "not_ready"}, {}, True),
+        ({"labels": {}}, {}, True),
+        ({"labels": {}}, {"worker_selector": {}}, False),
+        ({}, {"gpu_selector": {"gpu_ids": ["a:cuda:0"]}}, True),
+        ({}, {"gpu_selector": {"gpu_ids": ["a:cuda:0", "b:cuda:0"]}}, False),
+        ({"name": "b:1"}, {"gpu_selector": {"gpu_ids": ["b:1:cuda:0"]}}, False),
+    ],
+)
+def test_who_can_take_a_deployment(other, model, stuck):
+    lists = {"/v2/workers": [MINE, {**MINE, "id": 2, "name": "b", **other}], "/v2/models": [{**MODEL, **model}]}
+    client = SimpleNamespace(list_all=lists.get)
+    found = _drain.with_nowhere_to_go(client, MINE, [{"model_id": 5}])
+    assert [one["name"] for one in found] == (["m"] if stuck else [])
+
+
+def test_an_instance_over_several_workers_is_on_each():
+    spread = {"name": "s", "worker_id": 2, "distributed_servers": {"subordinate_workers": [{"worker_id": 1}]}}
+    instances = [spread, {"name": "b", "worker_id": 2}, {"name": "a", "worker_id": 1}, {"name": "p", "worker_id": None}]
+    client = SimpleNamespace(list_all=lambda path: instances)
+    assert [one["name"] for one in _drain.instances_on(client, MINE)] == ["a", "s"]
