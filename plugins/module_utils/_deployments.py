@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.inferops.gpustack.plugins.module_utils import _placement
+from ansible_collections.inferops.gpustack.plugins.module_utils import _placement, _revision
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import (
     GpustackError,
     TerminalState,
@@ -103,7 +103,7 @@ def situation(name, model, instances, workers, first_counts):
 
     `unplaced`: why no worker can take an instance now.
     """
-    found = {"name": name, "instances": [], "problem": None, "waits_for": None, "unplaced": None}
+    found = {"name": name, "instances": [], "outdated": [], "problem": None, "waits_for": None, "unplaced": None}
     if model is None:
         return dict(found, problem=f"There is no deployment {name}.")
     mine = [one for one in instances if one.get("model_id") == model["id"]]
@@ -115,6 +115,7 @@ def situation(name, model, instances, workers, first_counts):
         replicas=model.get("replicas") or 0,
         worker_selector=model.get("worker_selector") or {},
         instances=[{key: one.get(key) for key in keys} for one in mine],
+        outdated=sorted(one["name"] for one in _revision.outdated(model, mine)),
     )
     if any(one["state"] == "running" for one in mine):
         return found

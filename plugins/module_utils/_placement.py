@@ -87,6 +87,22 @@ def replicas_short(one):
     )
 
 
+def outdated(one):
+    """The finding about instances that were started before the last change of their deployment; None without any."""
+    if not one["outdated"]:
+        return None
+    return finding(
+        "instances_outdated",
+        "warning",
+        f"deployment {one['name']}",
+        f"{', '.join(one['outdated'])} still runs with the settings from before the last change",
+        "instances with the present settings",
+        "run site.yml with -e gpustack_model_restart=on_change when requests may be cut; "
+        "it replaces them one at a time",
+        "GPUStack 2.3.0: an edit never restarts an instance",
+    )
+
+
 def told(instance):
     """An instance with its state and the server's reason for it, in one line."""
     place = f" on {instance['worker_name']}" if instance.get("worker_name") else ""

@@ -132,6 +132,7 @@ findings:
     - What is short but no error, each C({id, severity, where, found, expected, fix, source}).
     - The id V(deployment_without_worker) goes with RV(not_placed). V(replicas_short) says that a deployment runs with
       fewer instances than C(replicas), and what keeps the others. One that is still starting is no finding.
+      V(instances_outdated) names instances that were started before the last change of their deployment.
   returned: when models were asked, except in check mode
   type: list
   elements: dict
@@ -219,7 +220,9 @@ def placement(client, situations, models):
     idle = {*stopped, *(one["id"] for one in unplaced)}
     dead = _placement.dead_routes(targets, idle) | {one["name"] for one in unplaced}
     findings = [_placement.without_worker(one, targets, dead) for one in unplaced]
-    findings += [short for short in map(_placement.replicas_short, situations) if short]
+    findings += [
+        found for one in situations for found in (_placement.replicas_short(one), _placement.outdated(one)) if found
+    ]
     served = {
         "not_placed": [
             {"deployment": one["name"], "worker_selector": one["worker_selector"], "found": one["unplaced"]}

@@ -144,7 +144,8 @@ def test_not_ready_in_time(run, files, worker, api):
         run,
         MODULE,
         f"Waiting for model file {REPOSITORY} on {worker.name}: not after 0 s. "
-        f"{REPOSITORY} on {worker.name} is downloading (42 %). Raise wait_timeout, or read the log of the worker: docker logs gpustack-worker.",
+        f"{REPOSITORY} on {worker.name} is downloading (42 %). "
+        "Raise wait_timeout, or read the log of the worker: docker logs gpustack-worker.",
         reason="Timeout",
         worker=worker.name,
         huggingface_repo_id=REPOSITORY,
@@ -291,7 +292,7 @@ SPEC = st.one_of(
 )
 
 
-@settings(max_examples=8, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(spec=SPEC)
 def test_twice_is_once(run, files, api, worker, spec):
     forget(api, worker)

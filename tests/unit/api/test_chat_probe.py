@@ -469,6 +469,18 @@ def test_failed_instance_of_a_lost_worker_is_not_the_end(server, run, engine):
     assert run("chat_probe", models=["qwen"], deployments=[PLACED], wait_timeout=600)["results"][0]["ok"] is True
 
 
+def test_instances_with_older_settings(server, run, engine, ready_worker):
+    instance = RUNNING["answer"]["items"][0]
+    counts = {str(instance["id"]): instance["restart_count"]}
+    record = {"digest": "0123456789ab", "instances": counts, "revision": None}
+    server.on("GET", "/v2/models", changed(RUNNING_MODELS["answer"], {"meta": {"inferops.gpustack": record}}))
+    server.on("GET", "/v2/model-instances", RUNNING["answer"])
+    (found,) = run("chat_probe", models=["qwen"], deployments=[PLACED])["findings"]
+    assert (found["id"], found["where"]) == ("instances_outdated", "deployment qwen-h20")
+    assert found["found"].startswith(f"{instance['name']} still runs with the settings")
+    assert "-e gpustack_model_restart=on_change" in Finding(**found).fix
+
+
 def short_of_replicas(server, *instances, replicas=2, hosts=({},)):
     server.on("GET", "/v2/models", changed(RUNNING_MODELS["answer"], {"replicas": replicas}))
     server.on("GET", "/v2/model-instances", changed(RUNNING["answer"], *instances))
