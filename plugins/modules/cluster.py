@@ -61,8 +61,8 @@ options:
     type: dict
   default:
     description:
-      - Whether it is the cluster that deployments without a cluster go to. The first cluster is made the default by the
-        server.
+      - Whether it is the cluster that deployments without a cluster go to. GPUStack 2.2 and later make the first one
+        that by themselves.
       - V(false) is refused for the cluster that is the default, because only another cluster can take its place.
     type: bool
   state:
@@ -291,13 +291,9 @@ def check_default(wanted_default, current):
 
 def make_default(module, client, wanted, before, result):
     """Being the default is no field of a cluster: it has a call of its own, and only to gain it."""
-    if not module.params["default"]:
-        return
     cluster = result["object"]
-    if before is None and module.check_mode:
-        # The server makes the first one the default by itself.
-        cluster["is_default"] = not client or not client.list_all(CLUSTER.path)
-    if cluster.get("is_default"):
+    # A new server makes the first cluster the default by itself, an older one does not.
+    if not module.params["default"] or (before is not None and before.get("is_default")):
         return
     if not module.check_mode:
         client.post(f"{CLUSTER.path}/{cluster['id']}/set-default", repeatable=True)

@@ -47,7 +47,7 @@ EXAMPLES = r"""
     password: "{{ gpustack_admin_password }}"
     name: vLLM
   register: vllm
-  failed_when: vllm.inference_backends[0].built_in_versions is not contains "0.25.0"
+  failed_when: vllm.inference_backends[0].built_in_versions is not contains "0.17.1"
 """
 
 RETURN = r"""

@@ -69,7 +69,8 @@ EXAMPLES = r"""
   inferops.gpustack.manifest:
     entries: "{{ __gpustack_server_made | inferops.gpustack.unrecorded(ansible_facts.gpustack_host.manifest.entries)
       }}"
-  when: __gpustack_server_made | inferops.gpustack.unrecorded(ansible_facts.gpustack_host.manifest.entries)
+  when: >-
+    __gpustack_server_made | inferops.gpustack.unrecorded(ansible_facts.gpustack_host.manifest.entries) | length > 0
   vars:
     __gpustack_server_made:
       - {kind: directory, name: /etc/gpustack, by: server}

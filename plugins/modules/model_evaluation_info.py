@@ -47,6 +47,7 @@ EXAMPLES = r"""
   inferops.gpustack.model_evaluation_info:
     url: http://10.0.0.10
     password: "{{ gpustack_admin_password }}"
+    cluster: lab
     models:
       - name: deepseek-v4-flash
         local_path: /srv/models/DeepSeek-V4-Flash-0731

@@ -91,6 +91,7 @@ EXAMPLES = r"""
     url: http://10.0.0.10
     password: "{{ gpustack_admin_password }}"
     name: "{{ item }}"
+    cluster: lab
     local_path: /srv/models/DeepSeek-V4-Flash-0731
     replicas: 0
   loop: [deepseek-v4-flash-nvidia_h20_3e, deepseek-v4-flash-ascend_910b]

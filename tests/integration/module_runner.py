@@ -45,17 +45,18 @@ def run_module(name, /, secrets, check=False, diff=True, **params):
     params = {key: value for key, value in params.items() if value is not None}
     params.update(_ansible_check_mode=check, _ansible_diff=diff, _ansible_verbosity=3)
     warnings._global_warnings.clear()
-    output, logged = io.StringIO(), []
+    # Threads of the rig may write to stderr meanwhile, so it is kept apart from the result.
+    output, errors, logged = io.StringIO(), io.StringIO(), []
     with contextlib.ExitStack() as stack:
         # Other tests load Ansible's controller into this process; a module on a target keeps its warnings to itself.
         stack.enter_context(mock.patch.object(_internal, "is_controller", False))
         stack.enter_context(mock.patch.object(AnsibleModule, "log", lambda _self, msg, **_: logged.append(str(msg))))
         stack.enter_context(patch_module_args(params))
         stack.enter_context(contextlib.redirect_stdout(output))
-        stack.enter_context(contextlib.redirect_stderr(output))
+        stack.enter_context(contextlib.redirect_stderr(errors))
         stack.enter_context(pytest.raises(SystemExit))
         module.main()
-    secrets.check(output.getvalue() + "\n".join(logged), f"inferops.gpustack.{name}")
+    secrets.check("\n".join([output.getvalue(), errors.getvalue(), *logged]), f"inferops.gpustack.{name}")
     result = json.loads(output.getvalue())
     result["warnings"] = [str(one) for one in result.get("warnings", [])]
     return result

@@ -162,5 +162,8 @@ def main(version=NEWEST):
 
 
 if __name__ == "__main__":
+    # A shell that starts it in the background lets it ignore the interrupt.
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):
         main(*sys.argv[1:])

@@ -8,13 +8,16 @@ import json
 import time
 
 ANSWER = "ready"
+#: What a model says that is asked for a city as JSON.
+CITY = {"city": "Paris", "country": "France", "population_millions": 2.1, "is_capital": True}
 
 
 def chat(request):
     """(content type, body) of a valid chat answer, streamed when the request wants that."""
     if request.get("stream"):
         return "text/event-stream", "".join(f"data: {part}\n\n" for part in (*_chunks(request), "[DONE]"))
-    choice = {"index": 0, "message": {"role": "assistant", "content": ANSWER}, "finish_reason": "stop"}
+    content = json.dumps(CITY) if request.get("response_format") else ANSWER
+    choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
     return "application/json", json.dumps(_answer(request, "chat.completion", choice, usage=True))
 
 

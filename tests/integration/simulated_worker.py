@@ -80,11 +80,14 @@ class SimulatedWorker:
         self._url = server.url
         self._port = WorkerApi(self)
         registration = server.registration_token(cluster_id)
+        self._uuid = ""
         registered = Api(self._url, token=registration).post("/v2/workers", self._description())
         self.id, self.cluster_id = registered["id"], cluster_id
         self.registered_labels = registered["labels"]
         self.tokens = {registered["token"], registration}
         self._token = registered["token"]
+        # Up to 2.2 a report without it makes the next new worker the same one.
+        self._uuid = registered["worker_uuid"]
         self._stopped = threading.Event()
         self._changed = threading.Condition()
         self._instances, self._files = {}, set()
@@ -175,7 +178,7 @@ class SimulatedWorker:
             "system_reserved": {"ram": 0, "vram": 0},
             "state_message": None,
             "status": self._status,
-            "worker_uuid": "",
+            "worker_uuid": self._uuid,
             "proxy_mode": "worker",
         }
 
@@ -334,18 +337,22 @@ class SimulatedWorker:
     def _put(self, path, changes):
         """As the real one does it: the whole object with the changes in it."""
         api = self._api()
-        try:
-            api.put(path, dict(api.get(path), **changes))
-        except Refused as error:
-            # Deleted in the meantime.
-            if error.status != 404:
-                raise
+        api.put(path, dict(api.get(path), **changes))
 
     def _api(self):
         return Api(self._url, token=self._token)
 
     def _in_background(self, work, *arguments):
-        threading.Thread(target=work, args=arguments, daemon=True, name=f"{self.name} {work.__name__}").start()
+        name = f"{self.name} {work.__name__}"
+        threading.Thread(target=self._do, args=(work, *arguments), daemon=True, name=name).start()
+
+    def _do(self, work, *arguments):
+        try:
+            work(*arguments)
+        except (requests.RequestException, Refused) as error:
+            deleted_meanwhile = getattr(error, "status", None) == 404
+            if not deleted_meanwhile and not self._stopped.is_set():
+                raise
 
 
 def _source(thing):

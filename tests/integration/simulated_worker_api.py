@@ -34,12 +34,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         path, query = self._asked()
         if path == "/healthz":
             return self._send(200, '"ok"')
+        # 2.1 asks for logs without a token.
+        if found := re.fullmatch(r"/serveLogs/(\d+)", path):
+            return self._logs(int(found[1]), int(query.get("tail", -1)))
         if not self._authorised():
             return self._missing(401, "Invalid authentication credentials")
         if path.startswith("/files/"):
             return self._file(path.removeprefix("/files/"), query.get("path", ""))
-        if found := re.fullmatch(r"/serveLogs/(\d+)", path):
-            return self._logs(int(found[1]), int(query.get("tail", -1)))
         if re.fullmatch(r"/serveLogOptions/\d+", path):
             return self._json({"restarts": [{"previous": False, "started_at": None, "containers": ["default"]}]})
         return self._missing(404, "Not Found")

@@ -52,7 +52,7 @@ def failing(error, call, *arguments, **options):
 @pytest.mark.parametrize(
     "method, path, body, shape, said",
     [
-        ("GET", f"{CLUSTERS}/999999", None, {"code", "reason", "message"}, "404 (NotFound): cluster 999999 not found"),
+        ("POST", CLUSTERS, {}, {"code", "reason", "message"}, "422 (Invalid): 1 validation errors:"),
         ("GET", "/v2/nothing", None, {"detail"}, "404: Not Found"),
         ("POST", "/v1/chat/completions", {"model": "none", "messages": []}, {"error"}, "404"),
     ],

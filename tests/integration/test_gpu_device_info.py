@@ -20,7 +20,7 @@ def test_filters(run, worker, make_worker, unique):
     assert run(MODULE, vendor="amd")["gpu_devices"] == []
 
 
-def test_ids_are_those_a_deployment_takes(run, api, worker, deploy):
+def test_ids_are_those_a_deployment_takes(run, server, api, worker, deploy):
     """With an id of another worker, or of another form, the server would refuse it."""
     chosen = run(MODULE, worker=worker.name)["gpu_devices"][3]["id"]
     model = deploy(gpu_selector={"gpu_ids": [chosen]})
@@ -30,6 +30,9 @@ def test_ids_are_those_a_deployment_takes(run, api, worker, deploy):
         model_id=model["id"],
     )
     assert found["items"][0]["gpu_indexes"] == [3]
+    if server.version < "2.2":
+        # The worker counts the claims there, and a simulated one does not.
+        return
     claimed = {one["id"]: one["memory_allocated_bytes"] for one in run(MODULE, worker=worker.name)["gpu_devices"]}
     assert [device for device, claim in claimed.items() if claim] == [chosen]
 

@@ -164,7 +164,8 @@ def test_built_in_backend_keeps_its_protection(run, row, built_in, api):
 @pytest.mark.trap(47)
 def test_built_in_backend_cannot_be_absent(run, row, api):
     response = api.request("DELETE", f"{PATH}/{row('vLLM')['id']}")
-    assert (response.status_code, response.json()["message"]) == (400, "Cannot delete built-in or community backend")
+    assert response.status_code == 400
+    assert "Cannot delete built-in or community backend" in response.text
     message = (
         "Inference backend vLLM cannot be deleted, because GPUStack brings it. "
         "To remove its custom versions, set versions: {} and comparisons: {versions: strict}."
@@ -176,7 +177,8 @@ def test_built_in_backend_cannot_be_absent(run, row, api):
 @pytest.mark.trap(16)
 def test_a_missing_backend_is_a_bad_request(run, api):
     response = api.request("GET", f"{PATH}/backend_name/{OWN}")
-    assert (response.status_code, response.json()["message"]) == (400, f"Inference backend {OWN} not found")
+    assert response.status_code == 400
+    assert f"Inference backend {OWN} not found" in response.text
     stays(run, MODULE, name=OWN, state="absent")
 
 

@@ -222,7 +222,8 @@ def test_files_on_disk_stay(run, files, worker, api, deletions):
             (file,) = files()
             api.put(f"{PATH}/{file['id']}", dict(file, cleanup_on_delete=stored))
             run(MODULE, worker=worker.name, state="absent", **source)
-    run(MODULE, worker=worker.name, huggingface_repo_id=REPOSITORY)
+    # Ready first: a worker that reports its progress meanwhile would write back the older wish.
+    run(MODULE, worker=worker.name, huggingface_repo_id=REPOSITORY, state="ready")
     run(MODULE, worker=worker.name, huggingface_repo_id=REPOSITORY, state="absent", cleanup=True)
     assert [one["cleanup_on_delete"] or False for one in deletions(5)] == [False, False, False, False, True]
 

@@ -82,7 +82,7 @@ def test_token_in_the_configuration(run, file):
 
 
 def test_only_administrators_get_it(run, api, file, unique):
-    name, password = unique("user"), "Simple.1user"
+    name, password = unique("user"), "Simple+1user"
     user = api.post("/v2/users", {"username": name, "password": password, "is_admin": False})
     result = run(MODULE, dest=str(file), cluster="default", username=name, password=password, ok=False)
     api.delete(f"/v2/users/{user['id']}")

@@ -9,6 +9,7 @@ import time
 import fault_proxy
 import pytest
 import requests
+import traps
 from api import Api
 
 ASK = {"messages": [{"role": "user", "content": "Are you ready?"}]}
@@ -175,3 +176,32 @@ def test_a_secret_in_the_output_is_found(run, secrets):
     secrets.add("default")
     with pytest.raises(pytest.fail.Exception, match="A secret is in the output of inferops.gpustack.cluster_info"):
         run("cluster_info")
+
+
+def test_a_trap_without_a_test_is_a_problem():
+    found = list(traps.problems([], {}, ["2.3.0"]))
+    assert len(found) == len(traps.NUMBERS)
+    assert found[0] == "T1 (JSON body to `/auth/login` is 401 (form only)) has no test"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "versions", "told"),
+    [
+        ({"this": "passed"}, {}, None),
+        ({}, {}, "T1: this is not run"),
+        ({"this": "failed"}, {}, "T1: this is failed"),
+        ({"this": "skipped"}, {"2.3.0": "It has none."}, None),
+        ({"this": "skipped"}, {"2.1.2": "It has none."}, "T1: this is skipped"),
+    ],
+)
+def test_a_trap_whose_test_did_not_pass_is_a_problem(outcome, versions, told):
+    class Item:
+        nodeid = originalname = "this"
+        path = traps.README
+        callspec = type("", (), {"params": {"server": "2.3.0"}})
+
+        def iter_markers(self, _name):
+            return [pytest.mark.trap(1, not_on=versions).mark]
+
+    found = [one for one in traps.problems([Item()], outcome, ["2.3.0"]) if one.startswith("T1: this")]
+    assert found == ([told] if told else [])

@@ -9,6 +9,8 @@ MODULE = "server_info"
 
 
 def test_what_it_is(run, server):
+    # GPUStack 2.1 does not make the first one the default.
+    server.api.post(f"/v2/clusters/{server.cluster_id}/set-default")
     found = run(MODULE)
     assert (found["changed"], found["version"]) == (False, server.version)
     assert found["git_commit"] == server.api.get("/version")["git_commit"]
@@ -19,7 +21,7 @@ def test_what_it_is(run, server):
 
 
 def test_what_other_users_may_see(run, api, unique):
-    name, password = unique("user"), "Simple.1user"
+    name, password = unique("user"), "Simple+1user"
     user = api.post("/v2/users", {"username": name, "password": password, "is_admin": False})
     found = run(MODULE, username=name, password=password)
     api.delete(f"/v2/users/{user['id']}")

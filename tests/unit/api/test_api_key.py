@@ -360,3 +360,19 @@ def test_info(server, run):
     assert [one["name"] for one in run("api_key_info", name="z")["api_keys"]] == ["z"]
     assert [one["name"] for one in run("api_key_info", user="*")["api_keys"]] == ["m", "z"]
     assert [one["name"] for one in run("api_key_info", user="eve")["api_keys"]] == ["m"]
+
+
+@pytest.mark.parametrize(("username", "check", "refused"), [("portal", True, False), ("portal", False, True)])
+def test_a_user_that_an_earlier_task_makes(server, run, username, check, refused):
+    """Check mode has not made it."""
+    server.on("GET", "/v2/api-keys", {"code": 401, "reason": "Unauthorized", "message": "no"}, status=401)
+    result = run("api_key", check=check, username=username, name="chat", secret="sk-portal-93")
+    assert bool(result.get("failed")) is refused
+    if not refused:
+        assert (result["changed"], result["actions"]) == (True, ["create api key"])
+        assert "Check mode counts portal as a user that an earlier task makes." in result["warnings"][0]
+
+
+def test_a_refused_administrator_is_an_error_in_check_mode_too(server, run):
+    server.on("GET", "/v2/api-keys", {"code": 401, "reason": "Unauthorized", "message": "no"}, status=401)
+    assert run("api_key", check=True, name="chat", secret="sk-portal-93")["failure"]["status"] == 401
