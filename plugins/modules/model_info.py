@@ -51,6 +51,7 @@ models:
     - Deployments, sorted by name. The names of their fields are the options of M(inferops.gpustack.model).
     - C(instances) holds C(name), C(worker_name), C(state), C(state_message), C(ports) and C(restart_count) of each
       replica.
+    - C(outdated_instances) names those that were started before the last change that M(inferops.gpustack.model) made.
   returned: success
   type: list
   elements: dict

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import time
+from http.cookiejar import DefaultCookiePolicy
 
 import requests
 
@@ -25,6 +26,8 @@ class Api:
         self._session = requests.Session()
         # Neither proxies nor .netrc of the machine.
         self._session.trust_env = False
+        # Nor the session of a login, which the server would believe before a token.
+        self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         if token:
             self._session.headers["Authorization"] = f"Bearer {token}"
         elif user:

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import itertools
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import report
 import servers
 import traps
+from api import Api
 from fault_proxy import FaultProxy
 from module_runner import Secrets, run_module
 from postgres import Postgres
@@ -20,6 +22,8 @@ from simulated_worker import SimulatedWorker
 HERE = Path(__file__).parent
 _OUTCOMES = pytest.StashKey[dict]()
 _RESULTS = pytest.StashKey[list]()
+_SEEDED = pytest.StashKey[dict]()
+FIRST_PASSWORD = "Canary_0th-password"
 _names = itertools.count(1)
 
 
@@ -31,9 +35,10 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "empty_server: runs before everything else")
     config.addinivalue_line("markers", "every_trap: runs after everything else")
     config.addinivalue_line("markers", "trap(number, ..., not_on={version: reason}): the test of a trap of the API")
-    config.stash[_OUTCOMES], config.stash[_RESULTS] = {}, []
+    config.stash[_OUTCOMES], config.stash[_RESULTS], config.stash[_SEEDED] = {}, [], {}
 
 
 def pytest_generate_tests(metafunc):
@@ -47,7 +52,7 @@ def _versions(config):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: "every_trap" in item.keywords)
+    items.sort(key=lambda item: ("every_trap" in item.keywords) - ("empty_server" in item.keywords))
     for item in items:
         reasons = [not_on[traps.version_of(item)] for not_on in traps.markers(item).values() if _applies(item, not_on)]
         if reasons:
@@ -98,29 +103,33 @@ def server(request):
         running = servers.Running(request.param, url)
     else:
         postgres = request.getfixturevalue("postgres")
+        if any("seeded_server" in item.fixturenames for item in request.session.items):
+            request.config.stash[_SEEDED][request.param] = _start_seeded(request.param, postgres)
         running = servers.Server(request.param, postgres.database(f"shared_{request.param.replace('.', '_')}"))
-    running.cluster_id = running.default_cluster()["id"]
+    running.api = Api(running.url, token=running.key)
     yield running
     running.close()
+
+
+def _start_seeded(version, postgres):
+    """A start takes half a minute of one core; the shared server's needs another one."""
+    servers.program(version)
+    options = {"bootstrap_password": None, "files": {"initial_admin_password": FIRST_PASSWORD}}
+    return ThreadPoolExecutor(1).submit(servers.Server, version, postgres.database(f"own_{next(_names)}"), **options)
+
+
+@pytest.fixture
+def seeded_server(request, server, postgres):
+    """Another server with an empty database, whose first password stands in a file. It can be stopped and started."""
+    started = request.config.stash[_SEEDED].pop(server.version, None) or _start_seeded(server.version, postgres)
+    own = started.result()
+    yield own
+    own.close()
 
 
 @pytest.fixture
 def api(server):
     return server.api
-
-
-@pytest.fixture
-def make_server(request, postgres):
-    """Another server of a version with an empty database of its own. It costs a start: for the bootstrap only."""
-    made = []
-
-    def make(version, **options):
-        made.append(servers.Server(version, postgres.database(f"own_{next(_names)}"), **options))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.close()
 
 
 @pytest.fixture(scope="session")
@@ -189,13 +198,13 @@ def proxy(server):
 
 @pytest.fixture
 def secrets(server):
-    return Secrets(server.password)
+    return Secrets(server.password, server.key)
 
 
 @pytest.fixture
 def client_options(server):
     """What every module needs to reach the server."""
-    return {"url": server.url, "password": server.password}
+    return {"url": server.url, "api_key": server.key}
 
 
 @pytest.fixture(autouse=True)
@@ -205,11 +214,12 @@ def _no_options_from_the_environment(monkeypatch):
 
 
 @pytest.fixture
-def run(client_options, secrets):
+def run(server, client_options, secrets):
     """The result of a module: `run("user", name="x", check=True, ok=False)`. `ok` says whether it must succeed."""
 
     def call(module, /, check=False, diff=True, ok=True, **params):
-        result = run_module(module, secrets, check=check, diff=diff, **{**client_options, **params})
+        others = {"url": server.url, "password": server.password} if {"username", "password"} & set(params) else {}
+        result = run_module(module, secrets, check=check, diff=diff, **{**(others or client_options), **params})
         failed = bool(result.get("failed"))
         assert failed is not ok, f"{module} {'failed' if failed else 'did not fail'}: {result.get('msg') or result}"
         return result

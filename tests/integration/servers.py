@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
 import os
 import shutil
 import signal
@@ -30,6 +31,8 @@ RELEASES = yaml.safe_load((Path(__file__).parent / "releases.yml").read_text())
 NEWEST = "2.3.0"
 ADMIN = "admin"
 PASSWORD = "Rig.4dmin+pass"
+#: The name of the rig's own API key.
+KEY = "rig"
 
 
 def program(version):
@@ -62,8 +65,20 @@ class Running:
     def close(self):
         """It is not ours."""
 
+    @functools.cached_property
+    def key(self):
+        """An API key of the administrator. The server takes five times as long to believe a password."""
+        for one in self.api.items("/v2/api-keys"):
+            if one["name"] == KEY:
+                self.api.delete(f"/v2/api-keys/{one['id']}")
+        return self.api.post("/v2/api-keys", {"name": KEY})["value"]
+
+    @functools.cached_property
+    def cluster_id(self):
+        """Of the cluster that tests share; a server started without a legacy token has none."""
+        return self.default_cluster()["id"]
+
     def default_cluster(self):
-        """The cluster that tests share; a server started without a legacy token has none."""
         return self.api.find("/v2/clusters", name="default") or self.api.post(
             "/v2/clusters", {"name": "default", "provider": "Docker"}
         )

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from module_runner import MODULES
 from simulated_worker import SimulatedWorker
+from wipe import wipe
 
 from playbooks import ROOT, play
 
@@ -80,7 +81,7 @@ def world(server):
     route = api.post("/v2/model-routes", {"name": ROUTE, "targets": [{"model_id": model["id"], "weight": 1}]})
     yield {"model": model, "route": route}
     worker.close()
-    api.delete(f"/v2/workers/{worker.id}")
+    wipe(server, keep_clusters=["default"])
 
 
 @pytest.fixture(scope="module")

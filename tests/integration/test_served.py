@@ -11,6 +11,7 @@ import time
 import pytest
 import requests
 from simulated_worker import SimulatedWorker
+from wipe import wipe
 
 from playbooks import ROOT, play
 
@@ -50,11 +51,15 @@ class Arrival(threading.Thread):
 
 
 @pytest.fixture
-def empty(server, make_server):
-    """A server on which nothing was made yet."""
-    return make_server(server.version)
+def empty(server):
+    """The server, on which nothing was made yet; and nothing stays."""
+    api = server.api
+    assert api.items("/v2/clusters") == api.items("/v2/models") == []
+    yield server
+    wipe(server)
 
 
+@pytest.mark.empty_server
 def test_from_an_empty_server_to_one_that_serves(empty, secrets, tmp_path):
     secrets_of_the_vault = {"portal_password": secrets.add("Portal_9+first"), "portal_key": secrets.add("sk-portal-93")}
     variables = {"gpustack_url": empty.url, "gpustack_admin_password": empty.password, **secrets_of_the_vault}

@@ -247,9 +247,9 @@ def test_last_administrator_at_the_server(server, api, row):
 
 
 @pytest.mark.trap(3, 4)
-def test_first_password(run, server, make_server, secrets):
+def test_first_password(run, server, seeded_server, secrets):
     """GPUStack 2.1 writes it to a file, later ones also read it from there. It works until it is changed."""
-    own = make_server(server.version, bootstrap_password=None, files={"initial_admin_password": FIRST})
+    own = seeded_server
     file = own.data_dir / "initial_admin_password"
     first = secrets.add(file.read_text().strip())
     assert (first == FIRST) is (server.version != "2.1.2")
