@@ -39,7 +39,6 @@ SUITES = {
     "lint": LINT,
     "unit": [[*PYTEST, "tests/unit"]],
     "preflight_corpus": [[*PYTEST, "-s", "tests/preflight_corpus"]],
-    "api": [[*PYTEST, "tests/integration", "--gpustack", os.environ.get("GPUSTACK", "2.3.0")]],
     "artefact": [[*PYTEST, "tests/artefact"]],
     "sanity": [[sys.executable, "tests/sanity/run.py", "--quick"]],
     "lab": [[*PLAYBOOK, "lab/reset.yml"], [*PLAYBOOK, "lab/create.yml"]],
@@ -53,6 +52,7 @@ SUITES = {
     "molecule": [["molecule", "test", "-s", "default", "-s", "cluster", "--shared-state", "--destroy=never"]],
     "server": [[*PYTEST, f"{E2E}/test_server.py"]],
     "worker_down": [[*PYTEST, "-s", f"{E2E}/test_worker_down.py"]],
+    "api": [[*PYTEST, "tests/integration", "--gpustack", os.environ.get("GPUSTACK", "2.3.0")]],
     "prod": [[*PLAYBOOK, "lab/reset.yml"], [*PLAYBOOK, "lab/create.yml"], [*PYTEST, f"{E2E}/test_prod.py"]],
     # Reset, or Molecule remembers an earlier run and leaves its `prepare` out.
     "single_node": [
@@ -61,6 +61,9 @@ SUITES = {
     ],
     "second_checkout": [[*PYTEST, f"{E2E}/test_second_checkout.py"]],
 }
+#: A suite that runs beside others -> the one it starts with. The lab is built while linters and unit tests need one
+#: core; the tests of the API need one while tests on the lab's hosts wait.
+BESIDE = {"lab": "lint", "api": "limit"}
 FULL = {
     "api_versions": [[*PYTEST, "tests/integration", "--gpustack", "2.2.3,2.1.2"]],
     "sanity_full": [[sys.executable, "tests/sanity/run.py"]],
@@ -68,8 +71,8 @@ FULL = {
 }
 
 
-class Early(threading.Thread):
-    """A suite that starts at once and shows its output in its turn: the lab is built during lint and unit tests."""
+class Beside(threading.Thread):
+    """A suite that runs beside others and shows its output in its turn."""
 
     def __init__(self, name, deadline):
         super().__init__(daemon=True)
@@ -136,20 +139,19 @@ def main():
     os.environ["PATH"] = f"{Path(sys.prefix) / 'bin'}:{os.environ['PATH']}"
     begin = time.monotonic()
     deadline = begin + (LIMIT_S if not options.full else 4 * LIMIT_S)
-    early = {name: Early(name, deadline) for name in chosen if name == "lab"}
+    beside = {}
     rows = []
     for name in chosen:
+        beside.update({one: Beside(one, deadline) for one in chosen if BESIDE.get(one) == name})
         started = time.monotonic()
-        code = early[name].finish() if name in early else run_suite(name, deadline)
+        code = beside[name].finish() if name in beside else run_suite(name, deadline)
         result = {0: "passed", NOTHING_RAN: "skipped", 124: "timed out"}.get(code, "failed")
-        rows.append((name, result, early[name].seconds if name in early else time.monotonic() - started))
+        rows.append((name, result, beside[name].seconds if name in beside else time.monotonic() - started))
         if result == "timed out" or (result == "failed" and name == "lab"):
             rows += [(rest, "not run", 0) for rest in chosen[len(rows) :]]
             break
-    print(
-        f"\n{table(rows)}\n\n{time.monotonic() - begin:.0f} s in all; the lab is built while lint and unit tests run.",
-        flush=True,
-    )
+    overlap = "; ".join(f"{one} runs beside {other} and what follows" for one, other in BESIDE.items())
+    print(f"\n{table(rows)}\n\n{time.monotonic() - begin:.0f} s in all; {overlap}.", flush=True)
     skipped = sum(result == "skipped" for _, result, _ in rows)
     failed = sum(result not in ("passed", "skipped") for _, result, _ in rows)
     print(f"suites: {len(rows) - failed - skipped} passed, {failed} failed, {skipped} skipped", flush=True)

@@ -27,6 +27,8 @@ HINT = (
 )
 #: The first answer of a model proves it; a longer one would only take longer.
 GATE_TOKENS = 16
+#: A key without the scope for inference, for one. Waiting does not help.
+NOT_ALLOWED = (401, 403)
 
 
 def instances_of(client, model):
@@ -133,6 +135,9 @@ class Rollout:
                     _chat.PATH, _chat.request(route, _chat.PROMPT, GATE_TOKENS), repeatable=True
                 ), None
             except ApiError as error:
+                if error.status in NOT_ALLOWED:
+                    error.hint = f"Proving an instance takes a chat request. {error.hint}"
+                    raise
                 return None, error.message
 
         def reason(found):

@@ -13,6 +13,7 @@ import pytest
 import report
 import servers
 import traps
+from ansible_collections.inferops.gpustack.plugins.module_utils import _client
 from api import Api
 from fault_proxy import FaultProxy
 from module_runner import Secrets, run_module
@@ -205,6 +206,12 @@ def secrets(server):
 def client_options(server):
     """What every module needs to reach the server."""
     return {"url": server.url, "api_key": server.key}
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch):
+    """Between attempts at a server that is not there, which many tests ask for."""
+    monkeypatch.setattr(_client, "FIRST_PAUSE", 0.02)
 
 
 @pytest.fixture(autouse=True)
