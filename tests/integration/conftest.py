@@ -53,11 +53,18 @@ def _versions(config):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: ("every_trap" in item.keywords) - ("empty_server" in item.keywords))
+    items.sort(key=_turn)
     for item in items:
         reasons = [not_on[traps.version_of(item)] for not_on in traps.markers(item).values() if _applies(item, not_on)]
         if reasons:
             item.add_marker(pytest.mark.skip(reason=reasons[0]))
+
+
+def _turn(item):
+    """What needs an empty server, what keeps a second one running, everything else, and what looks back at all."""
+    if "empty_server" in item.keywords:
+        return 0
+    return 1 if "seeded_server" in item.fixturenames else 3 if "every_trap" in item.keywords else 2
 
 
 def _applies(item, not_on):
