@@ -30,7 +30,7 @@ class Api:
         self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         if token:
             self._session.headers["Authorization"] = f"Bearer {token}"
-        elif user:
+        elif user and password:
             self._session.auth = (user, password)
 
     def request(self, method, path, **options):

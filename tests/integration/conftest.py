@@ -52,8 +52,9 @@ def _versions(config):
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items):
-    items.sort(key=_turn)
+def pytest_collection_modifyitems(config, items):
+    versions = [None, *_versions(config)]
+    items.sort(key=lambda item: ("every_trap" in item.keywords, versions.index(traps.version_of(item)), _turn(item)))
     for item in items:
         reasons = [not_on[traps.version_of(item)] for not_on in traps.markers(item).values() if _applies(item, not_on)]
         if reasons:
@@ -61,10 +62,10 @@ def pytest_collection_modifyitems(items):
 
 
 def _turn(item):
-    """What needs an empty server, what keeps a second one running, everything else, and what looks back at all."""
+    """What needs an empty server, what keeps a second one running, and everything else."""
     if "empty_server" in item.keywords:
         return 0
-    return 1 if "seeded_server" in item.fixturenames else 3 if "every_trap" in item.keywords else 2
+    return 1 if "seeded_server" in item.fixturenames else 2
 
 
 def _applies(item, not_on):

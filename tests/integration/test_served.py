@@ -53,6 +53,8 @@ class Arrival(threading.Thread):
 @pytest.fixture
 def empty(server):
     """The server, on which nothing was made yet; and nothing stays."""
+    if server.version == "2.1.2":
+        pytest.skip("GPUStack 2.1 chooses the secrets of keys, so the example needs 2.2")
     api = server.api
     assert api.items("/v2/clusters") == api.items("/v2/models") == []
     yield server
