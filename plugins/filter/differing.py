@@ -69,10 +69,25 @@ EMPTY = (None, "", [], {})
 
 def differing(wanted, found, options=None):
     for what, value in (("the input", wanted), ("found", found)):
-        if not isinstance(value, list) or not all(isinstance(one, dict) and "name" in one for one in value):
-            raise AnsibleFilterError(f"differing: {what} is not a list of dictionaries with 'name': {value!r}")
+        problem = _problem(value)
+        if problem:
+            raise AnsibleFilterError(f"differing: {what} is not a list of dictionaries with 'name': {problem}")
+    if not isinstance(options, (dict, type(None))):
+        raise AnsibleFilterError(f"differing: options is not a dictionary: {options!r}")
     present = {one["name"]: one for one in found}
     return [one for one in wanted if one["name"] not in present or _differs(_named(one, options), present[one["name"]])]
+
+
+def _problem(value):
+    """Without the value, which may hold secrets."""
+    if not isinstance(value, list):
+        return f"it is of the type {type(value).__name__}"
+    for number, one in enumerate(value, 1):
+        if not isinstance(one, dict):
+            return f"member {number} is of the type {type(one).__name__}"
+        if not isinstance(one.get("name"), (str, int)):
+            return f"the name of member {number} is of the type {type(one.get('name')).__name__}"
+    return None
 
 
 def _named(one, options):

@@ -15,6 +15,7 @@ import email.utils
 import http.client
 import json
 import random
+import re
 import socket
 import ssl
 import time
@@ -28,6 +29,7 @@ from ansible_collections.inferops.gpustack.plugins.module_utils._errors import (
     Unreachable,
     api_error,
 )
+from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import masked_text
 
 VERSION = "0.1.0"
 USER_AGENT = f"inferops.gpustack/{VERSION}"
@@ -43,7 +45,12 @@ CERTIFICATE_HINTS = {
     10: "Renew it: gpustack_tls_certificate in an inventory.",
     62: "Use a name that is in the certificate: gpustack_server_url in an inventory, url in a task.",
 }
+#: What OpenSSL calls an answer in plain text.
+NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL")
 UNKNOWN_CA_HINT = "Name the CA that signed it: gpustack_ca_certificate in an inventory, ca_path in a task."
+
+VISIBLE_ASCII = re.compile(r"[!-~]+")
+LONGEST_TIMEOUT = 86400
 
 PER_PAGE = 100
 MOST_PAGES = 200
@@ -57,6 +64,12 @@ class Basic:
 
 class ApiKey:
     def __init__(self, key):
+        if not VISIBLE_ASCII.fullmatch(key):
+            raise GpustackError(
+                "api_key has characters that an HTTP header cannot carry.",
+                reason="Invalid",
+                hint="Use visible ASCII characters without blanks. Is there a line break at its end?",
+            )
         self.header = "Bearer " + key
 
 
@@ -69,11 +82,10 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 class Client:
     def __init__(self, url, auth=None, ca=None, timeout=30, use_proxy=False, validate_certs=True):
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        scheme = _checked_scheme(url)
+        if not 0 < timeout <= LONGEST_TIMEOUT:
             raise GpustackError(
-                f"url is {url!r}, which is not an http or https URL.",
-                hint="Write the scheme and the host, for example http://10.0.0.10.",
+                f"timeout is {timeout}.", reason="Invalid", hint=f"Use seconds from 1 to {LONGEST_TIMEOUT}."
             )
         self.url = url.rstrip("/")
         self.timeout = timeout
@@ -82,7 +94,7 @@ class Client:
         handlers = [_NoRedirect()]
         if not use_proxy:
             handlers.append(urllib.request.ProxyHandler({}))
-        if parts.scheme == "https":
+        if scheme == "https":
             handlers.append(urllib.request.HTTPSHandler(context=_tls(ca, validate_certs)))
         self._opener = urllib.request.build_opener(*handlers)
 
@@ -209,6 +221,13 @@ class Client:
                 reason="Certificate",
                 hint=CERTIFICATE_HINTS.get(cause.verify_code, UNKNOWN_CA_HINT),
             )
+        if isinstance(cause, ssl.SSLError) and cause.reason in NO_TLS:
+            return GpustackError(
+                f"What answers at {self.url} does not speak TLS: {cause.reason}.",
+                endpoint=endpoint,
+                reason="Certificate",
+                hint="Write http:// in url, or the port that the server has for https.",
+            )
         if isinstance(cause, socket.timeout) and cause is error:
             return NoAnswerInTime(
                 f"{endpoint} of {self.url} did not answer within {timeout or self.timeout} s.",
@@ -222,6 +241,28 @@ class Client:
             reason="Unreachable",
             hint="Check url, that the gpustack-server container runs, and the firewall between.",
         )
+
+
+def _checked_scheme(url):
+    """The scheme of a URL that urllib can use. For others it raises all sorts of things, in the middle of a request."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname.encode("idna")) and parts.port != 0
+    except (ValueError, AttributeError):
+        usable = False
+    if not usable or re.search(r"\s", url):
+        problem = "is not an http or https URL"
+    elif parts.username is not None:
+        problem = "holds the name of a user"
+    elif parts.path.strip("/") or parts.query or parts.fragment:
+        problem = "has more than a scheme, a host and a port"
+    else:
+        return parts.scheme
+    raise GpustackError(
+        f"url is {masked_text(repr(url))}, which {problem}.",
+        reason="Invalid",
+        hint="Write the scheme and the host, for example http://10.0.0.10.",
+    )
 
 
 def _tls(ca, validate_certs):

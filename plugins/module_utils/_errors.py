@@ -139,6 +139,8 @@ def api_error(status, text, endpoint, hint=None):
             hint = (hint + HINTS.get(status, "")).strip()
     elif not isinstance(message, str):
         message = json.dumps(message)
+    # A failed statement comes with its values, and those of a row hold tokens and hashed passwords.
+    message = message.partition("[SQL:")[0]
     return ApiError(status, code, reason, message.strip(), endpoint, body, hint)
 
 

@@ -21,7 +21,7 @@ SOURCES = {
     "huggingface_repo_id": ("huggingface", "huggingface_filename"),
     "model_scope_model_id": ("model_scope", "model_scope_file_path"),
 }
-SOURCE_KEYS = [key for main, (_, more) in SOURCES.items() for key in (main, more) if key]
+SOURCE_KEYS = [key for main, source in SOURCES.items() for key in (main, source[1]) if key]
 
 #: The server fills these dictionaries up with keys of its own.
 FILLED_UP = ("gpu_selector", "extended_kv_cache", "speculative_config")
@@ -158,7 +158,8 @@ def _check_sources(wanted):
         raise GpustackError(
             f"{' and '.join(named)} are both set.", reason="Invalid", hint="A deployment has one source: keep one."
         )
-    for main, (_, more) in SOURCES.items():
+    for main, source in SOURCES.items():
+        more = source[1]
         if more and wanted.get(more) and named != [main]:
             raise GpustackError(f"{more} is set without {main}.", reason="Invalid", hint=f"Set {main} too.")
 

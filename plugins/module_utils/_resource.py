@@ -130,7 +130,7 @@ def find(client, resource, name):
 def locate(client, resource, name, new_name=None):
     """The object of this name, or the one that already has the name it shall get."""
     current = find(client, resource, name)
-    if new_name in (None, name):
+    if not new_name or new_name == name:
         return current
     renamed = find(client, resource, new_name)
     if current and renamed:

@@ -9,6 +9,7 @@ A module with more to do than that uses `options`, `prepared` and `report` and d
 from __future__ import annotations
 
 from ansible_collections.inferops.gpustack.plugins.module_utils import _args, _resource
+from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError
 from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import secret_values
 
 #: One function for resources without rules of their own.
@@ -29,6 +30,9 @@ def options(resource, states=("present", "absent")):
 def desired(module, resource, checked=as_written):
     """What the user wrote, with the name the object shall have; None for `state=absent`."""
     params = module.params
+    if not params[resource.identity]:
+        # The server would make most objects without a name, too.
+        raise GpustackError(f"{resource.identity} is empty.", reason="Invalid", hint=f"Name the {resource.kind}.")
     _resource.checked_comparisons(resource, params["comparisons"])
     if params["state"] == "absent":
         return None
@@ -45,6 +49,29 @@ def prepared(module, client, resource, checked=as_written):
     if wanted is not None:
         wanted = _resource.settled(resource, wanted, current, module.params["comparisons"])
     return wanted, current
+
+
+def check_taken_over(module, resource, wanted, made):
+    """The server drops keys it does not know (T24, T28), and turns values into its own types."""
+    for one in resource.writable():
+        if one.type != "dict" or not wanted.get(one.name):
+            continue
+        written = {key: value for key, value in wanted[one.name].items() if value is not None}
+        has = made.get(one.key) or {}
+        dropped = sorted(set(written) - set(has))
+        if dropped:
+            raise GpustackError(
+                f"The server does not know {', '.join(dropped)} of {one.name} and dropped it. "
+                f"Everything else of {resource.kind} {made.get(resource.identity_key)} is as asked for.",
+                reason="Dropped",
+                hint="Check the spelling, and whether the server's version has it.",
+                changed=True,
+            )
+        for key in sorted(key for key in written if written[key] != has[key]):
+            module.warn(
+                f"The server keeps {one.name}.{key} in another form than it is written. "
+                "Write it in the server's form, or this task will change it every time."
+            )
 
 
 def report(resource, result):

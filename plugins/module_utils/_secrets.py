@@ -20,6 +20,8 @@ SECRET_IN_TEXT = re.compile(
     re.IGNORECASE,
 )
 URL_WITH_PASSWORD = re.compile(r"^[a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@", re.IGNORECASE)
+#: Hiding a smaller number would hide half of every result.
+SMALLEST_SECRET = 1000
 
 
 def is_secret(key, value=None):
@@ -48,6 +50,9 @@ def secret_values(value, secret=False):
         found = [secret_values(one, secret or is_secret(key, one)) for key, one in value.items()]
     elif isinstance(value, list):
         found = [secret_values(one, secret) for one in value]
+    elif secret and isinstance(value, (int, float)) and abs(value) >= SMALLEST_SECRET:
+        # YAML reads digits without quotes as a number.
+        return {str(value)}
     else:
         return {value} if secret and isinstance(value, str) and value else set()
     return set().union(*found)

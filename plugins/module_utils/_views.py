@@ -51,7 +51,7 @@ def worker_view(worker):
         "state_message": worker.get("state_message"),
         "version": worker.get("worker_version"),
         "labels": worker.get("labels") or {},
-        "maintenance": maintenance_view(worker),
+        "maintenance": _told_maintenance(worker),
         "accelerators": accelerators_of(worker),
     }
 
@@ -75,6 +75,12 @@ def gpu_device_view(device):
         "memory_allocated_bytes": memory.get("allocated"),
         "temperature": device.get("temperature"),
     }
+
+
+def _told_maintenance(worker):
+    """By the names of the module's options."""
+    has = maintenance_view(worker)
+    return {"enabled": has["enabled"], "reason": has["message"]}
 
 
 def maintenance_view(worker):

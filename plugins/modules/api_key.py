@@ -156,7 +156,7 @@ ADMINISTRATOR = "admin"
 SCOPES = ["*", "management", "inference"]
 #: The server counts from before it hashes the secret, and dates the key after it.
 TOLERANCE = 60
-DUPLICATE = re.compile(r"existing key (?P<name>.*) \(id: (?P<id>\d+),")
+DUPLICATE = re.compile(r"existing key (?P<name>.*) \(id: (?P<id>\d+),", re.DOTALL)
 DEACTIVATED = "User account is deactivated"
 
 

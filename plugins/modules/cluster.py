@@ -260,26 +260,6 @@ def check_empty(client, cluster):
         )
 
 
-def check_taken_over(module, wanted, cluster):
-    """The server drops what it does not know (T24, T28), and turns values into its own types."""
-    written, has = _kept(wanted.get("worker_config")), cluster.get("worker_config") or {}
-    dropped = sorted(set(written) - set(has))
-    if dropped:
-        raise GpustackError(
-            f"The server does not know {', '.join(dropped)} of worker_config and dropped it. "
-            f"Everything else of cluster {cluster['name']} is as asked for.",
-            reason="Dropped",
-            hint="Check the spelling, and whether the server's version has it.",
-            changed=True,
-        )
-    for key in sorted(written):
-        if written[key] != has[key]:
-            module.warn(
-                f"The server keeps worker_config.{key} in another form than it is written. "
-                "Write it in the server's form, or this task will change it every time."
-            )
-
-
 def check_default(wanted_default, current):
     if wanted_default is False and current and current.get("is_default"):
         raise GpustackError(
@@ -320,7 +300,7 @@ def body(module, client):
     result = _resource.sync(client, CLUSTER, wanted, current, module.check_mode)
     make_default(module, client, wanted, current, result)
     if result["changed"] and not module.check_mode:
-        check_taken_over(module, wanted, result["object"])
+        _resource_module.check_taken_over(module, CLUSTER, wanted, result["object"])
     return _resource_module.report(CLUSTER, result)
 
 

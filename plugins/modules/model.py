@@ -311,6 +311,8 @@ class Deployment:
         done["actions"] = done.get("actions", []) + result["actions"]
         done["diff"] = done.get("diff") or result["diff"]
         self.current = result["object"]
+        if result["changed"] and wanted is not None and not self.module.check_mode:
+            _resource_module.check_taken_over(self.module, MODEL, wanted, self.current)
 
     def _table(self):
         return self._table_to_create() if self.current is None else replace(MODEL, prepare=self._with_record)

@@ -167,8 +167,6 @@ USER = _resource.Resource(
 
 
 def checked(wanted):
-    if not wanted["name"]:
-        raise GpustackError("name is empty.", reason="Invalid", hint="GPUStack would make such a user.")
     password = wanted.get("user_password")
     missing = [] if password is None else _password_policy.missing(password)
     if missing:

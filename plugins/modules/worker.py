@@ -54,7 +54,7 @@ options:
         description: Whether it is in maintenance.
         type: bool
         required: true
-      message:
+      reason:
         description: Text for people, shown as the worker's state message. The text it has stays when unset.
         type: str
   state:
@@ -118,7 +118,7 @@ EXAMPLES = r"""
     url: http://10.0.0.10
     password: "{{ gpustack_admin_password }}"
     name: h20-01
-    maintenance: {enabled: true, message: Disk swap}
+    maintenance: {enabled: true, reason: Disk swap}
 
 - name: Use it again
   inferops.gpustack.worker:
@@ -154,7 +154,7 @@ worker:
     state_message: {description: Why it is not ready., type: str}
     version: {description: GPUStack version of the worker., type: str}
     labels: {description: All its labels., type: dict}
-    maintenance: {description: "Its maintenance, C({enabled, message}).", type: dict}
+    maintenance: {description: "Its maintenance, C({enabled, reason}).", type: dict}
     accelerators:
       description: "Devices by vendor and name, each C({vendor, name, memory_bytes, count}), with the memory of one."
       type: list
@@ -224,7 +224,7 @@ WORKER = _resource.Resource(
             "maintenance",
             type="dict",
             compare=_same_maintenance,
-            spec={"options": {"enabled": {"type": "bool", "required": True}, "message": {"type": "str"}}},
+            spec={"options": {"enabled": {"type": "bool", "required": True}, "reason": {"type": "str"}}},
         ),
     ),
     rename=True,
@@ -235,6 +235,10 @@ WORKER = _resource.Resource(
 def checked(wanted):
     if "labels" in wanted:
         wanted["labels"] = texts("labels", wanted["labels"])
+    if "maintenance" in wanted:
+        # The API's name is one that Ansible keeps for itself.
+        asked = wanted["maintenance"]
+        wanted["maintenance"] = {"enabled": asked["enabled"], "message": asked.get("reason")}
     return wanted
 
 

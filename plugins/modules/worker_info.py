@@ -72,7 +72,7 @@ workers:
     state_message: {description: Why it is not ready., type: str}
     version: {description: GPUStack version of the worker., type: str}
     labels: {description: All its labels., type: dict}
-    maintenance: {description: "Its maintenance, C({enabled, message}).", type: dict}
+    maintenance: {description: "Its maintenance, C({enabled, reason}).", type: dict}
     accelerators:
       description: "Devices by vendor and name, each C({vendor, name, memory_bytes, count}), with the memory of one."
       type: list

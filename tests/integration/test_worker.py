@@ -12,7 +12,8 @@ MODULE = "worker"
 PATH = "/v2/workers"
 INSTANCES = "/v2/model-instances"
 STRICT = {"labels": "strict"}
-ON, OFF = {"enabled": True, "message": "Disk swap"}, {"enabled": False}
+ON, OFF = {"enabled": True, "reason": "Disk swap"}, {"enabled": False}
+STORED = {"enabled": True, "message": "Disk swap"}
 LOOK = (
     "Look at the worker: 'docker logs gpustack-worker' shows whether it reached the server and was accepted, and "
     "'docker ps' whether it runs. Check its server_url, token and worker_name, and that the server reaches its "
@@ -51,9 +52,9 @@ def test_strict_labels_leave_the_automatic_ones_and_the_maintenance(run, api, wo
     run(MODULE, name=worker.name, labels={"rack": "r1", "row": "7"}, maintenance=ON)
     done = changes(run, MODULE, name=worker.name, labels={"rack": "r1"}, comparisons=STRICT)
     assert done["actions"] == ["label worker: row"]
-    assert (row()["labels"], row()["maintenance"]) == ({**automatic(worker), "rack": "r1"}, ON)
+    assert (row()["labels"], row()["maintenance"]) == ({**automatic(worker), "rack": "r1"}, STORED)
     changes(run, MODULE, name=worker.name, labels={}, comparisons=STRICT)
-    assert (row()["labels"], row()["maintenance"]) == (automatic(worker), ON)
+    assert (row()["labels"], row()["maintenance"]) == (automatic(worker), STORED)
 
     api.put(f"{PATH}/{worker.id}", {"name": worker.name})
     assert (row()["labels"], row()["maintenance"]) == ({}, None)
@@ -66,13 +67,13 @@ def test_maintenance(run, worker, row):
     assert (done["worker"]["state"], done["worker"]["state_message"]) == ("maintenance", "Disk swap")
     assert row()["labels"] == {**automatic(worker), "rack": "r1"}
     stays(run, MODULE, name=worker.name, maintenance={"enabled": True})
-    changes(run, MODULE, name=worker.name, maintenance={"enabled": True, "message": "Longer"})
+    changes(run, MODULE, name=worker.name, maintenance={"enabled": True, "reason": "Longer"})
     message = (
         f"Worker {worker.name} is maintenance: Longer. End the maintenance of the worker, or leave it out of this run."
     )
     refused(run, MODULE, message, name=worker.name, state="ready", wait_timeout=60, reason="TerminalState")
     done = changes(run, MODULE, name=worker.name, maintenance=OFF)
-    assert (done["worker"]["state"], done["worker"]["maintenance"]) == ("ready", {"enabled": False, "message": None})
+    assert (done["worker"]["state"], done["worker"]["maintenance"]) == ("ready", {"enabled": False, "reason": None})
     assert row()["labels"] == {**automatic(worker), "rack": "r1"}
 
 
@@ -257,7 +258,7 @@ SPEC = st.fixed_dictionaries(
     {},
     optional={
         "labels": st.dictionaries(TEXT, TEXT, max_size=3),
-        "maintenance": st.fixed_dictionaries({"enabled": st.booleans()}, optional={"message": TEXT}),
+        "maintenance": st.fixed_dictionaries({"enabled": st.booleans()}, optional={"reason": TEXT}),
     },
 )
 

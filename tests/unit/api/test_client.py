@@ -55,10 +55,52 @@ def test_headers(server):
     assert "Authorization" not in third
 
 
-@pytest.mark.parametrize("url", ["10.0.0.10", "ftp://host", "http://", ""])
+NOT_A_URL = ["10.0.0.10", "ftp://host", "http://", "", "http://[::1", "http://host:abc", "http://a..b"]
+NOT_A_URL += ["http://host:99999", "http://ho st", "http://host\n", f"http://{'a' * 64}"]
+
+
+@pytest.mark.parametrize("url", NOT_A_URL)
 def test_url_needs_scheme_and_host(url):
     with pytest.raises(GpustackError, match="not an http or https URL"):
         Client(url)
+
+
+@pytest.mark.parametrize("url", ["http://host/v2", "http://host/\xfc", "http://host?x=1", "http://host#x"])
+def test_url_has_no_path(url):
+    with pytest.raises(GpustackError, match="has more than a scheme, a host and a port"):
+        Client(url)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://host/", "https://host:8443", "HTTP://host", "http://[::1]:80", "http://b\xfccher"]
+)
+def test_url_of_a_server(url):
+    assert Client(url).url == url.rstrip("/")
+
+
+def test_url_has_no_password():
+    with pytest.raises(GpustackError, match="holds the name of a user") as caught:
+        Client("http://admin:S3cret@host")
+    assert "S3cret" not in caught.value.message
+
+
+@pytest.mark.parametrize("key", ["gpustack_a_b\n", "two words", "schl\xfcssel", "\u79d8"])
+def test_key_that_no_header_can_carry(key):
+    with pytest.raises(GpustackError, match="api_key has characters") as caught:
+        ApiKey(key)
+    assert key.strip() not in caught.value.for_people()
+
+
+@pytest.mark.parametrize("timeout", [0, -1, 10**12])
+def test_timeout_out_of_range(timeout):
+    with pytest.raises(GpustackError, match=f"timeout is {timeout}"):
+        Client("http://host", timeout=timeout)
+
+
+def test_https_where_there_is_none(server):
+    with pytest.raises(GpustackError, match="does not speak TLS") as caught:
+        Client(server.url.replace("http:", "https:")).get("/x")
+    assert not isinstance(caught.value, Unreachable)
 
 
 def test_proxy_only_when_asked(server, monkeypatch):
@@ -76,6 +118,13 @@ def test_redirects_are_not_followed(server):
         client_of(server).get("/x")
     assert "https://elsewhere.example/x" in caught.value.hint
     assert len(server.requests) == 1
+
+
+def test_a_failed_statement_of_the_database_is_not_shown(server):
+    told = "Failed to create cluster: value too long\n[SQL: INSERT INTO clusters]\n[parameters: ('gpustack_a_b',)]"
+    error = error_of(server, "POST", "/asked", answer={"code": 500, "reason": "X", "message": told}, status=500)
+    assert error.api_message == "Failed to create cluster: value too long"
+    assert "gpustack_a_b" not in error.for_people()
 
 
 # The four shapes of an error, as a real server answered them.

@@ -42,6 +42,11 @@ def test_nested_structures():
     assert secret_values(value) == {"t1", "t2", "t3"}
 
 
+def test_numbers_can_be_secret():
+    env = {"DB_PASSWORD": 12345678, "PIN_KEY": [4711.5], "SORT_KEY": 1, "USE_TOKEN": True, "PORT": 8000}
+    assert secret_values(env) == {"12345678", "4711.5"}
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -110,7 +110,7 @@ def test_a_new_user_needs_a_password(server, run):
 
 def test_a_name_is_needed(server, run):
     result = run("user", name="", user_password=RIGHT)
-    assert result["msg"] == "name is empty. GPUStack would make such a user."
+    assert result["msg"] == "name is empty. Name the user."
     assert server.requests == []
 
 

@@ -67,7 +67,20 @@ def test_a_hidden_secret_cannot_be_compared():
         assert differing([wanted], [found]) == [wanted]
 
 
-@pytest.mark.parametrize(("wanted", "found"), [("a", []), ([{"name": "a"}], None), ([{"id": 1}], [])])
+@pytest.mark.parametrize(
+    ("wanted", "found"), [("a", []), ([{"name": "a"}], None), ([{"id": 1}], []), ([{"name": []}], [])]
+)
 def test_bad_input(wanted, found):
     with pytest.raises(AnsibleFilterError, match="differing: "):
         differing(wanted, found)
+
+
+def test_bad_options():
+    with pytest.raises(AnsibleFilterError, match="options is not a dictionary"):
+        differing([{"name": "a"}], [FOUND], "image")
+
+
+def test_no_value_of_the_input_in_a_message():
+    with pytest.raises(AnsibleFilterError) as caught:
+        differing([{"id": 1, "env": {"HF_TOKEN": "canary"}}], [])
+    assert "canary" not in str(caught.value)

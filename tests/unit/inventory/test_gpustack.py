@@ -91,7 +91,7 @@ def test_a_host_of_each_worker(read):
         "cluster": "lab",
         "state": "ready",
         "state_message": None,
-        "maintenance": {"enabled": False, "message": None},
+        "maintenance": {"enabled": False, "reason": None},
         "version": "2.3.0",
         "labels": WORKERS[0]["labels"],
         "accelerators": [{"vendor": "nvidia", "name": "NVIDIA H20-3e", "memory_bytes": 151397597184, "count": 2}],
