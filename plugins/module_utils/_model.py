@@ -63,7 +63,7 @@ def prepare(payload, wanted, current):
 def own_view(model):
     """Without what belongs to its instances, which the module has not read."""
     view = model_view(model, [])
-    del view["instances"], view["outdated_instances"]
+    del view["instances"], view["outdated_instances"], view["rollout_pending"]
     return view
 
 

@@ -62,10 +62,16 @@ def record_of(model):
     return (model.get("meta") or {}).get(KEY) or {}
 
 
+def is_pending(model):
+    """Whether there is a recorded change that no roll-out has seen through yet."""
+    record = record_of(model)
+    return bool(record) and record["digest"] != digest(model)
+
+
 def outdated(model, instances):
     """The instances that were started before the last change of the specification."""
     record = record_of(model)
-    if not record or record["digest"] == digest(model):
+    if not is_pending(model):
         return []
     return [one for one in instances if one["model_id"] == model["id"] and _is_recorded(record, one)]
 

@@ -52,6 +52,9 @@ class Rollout:
     def replace_outdated(self):
         """Replace the outdated instances, each after the ones before it run and answer."""
         model, instances = self.read()
+        if _revision.is_pending(model) and not _revision.outdated(model, instances):
+            # An earlier run ended before it saw the last of them run.
+            model, instances = self.settle()
         while _revision.outdated(model, instances):
             model, instances = self.settle()
             old = _revision.outdated(model, instances)
@@ -69,6 +72,7 @@ class Rollout:
 
     def settle(self, at_least_one=False):
         """Wait until the instances with the current specification run and answer."""
+        self._replace_failed()
         try:
             model, instances = self.wait.until(
                 f"Waiting for the instances of deployment {self.name}",
@@ -80,8 +84,15 @@ class Rollout:
         except (TerminalState, WaitTimeout) as error:
             error.last = self._told(error.last)
             raise
-        self._prove(model)
+        if any(one["state"] == "running" for one in instances):
+            self._prove(model)
         return model, instances
+
+    def _replace_failed(self):
+        """What failed with earlier settings need not come back by itself, and no request is lost with it."""
+        for one in _revision.outdated(*self.read()):
+            if one["state"] == "error":
+                self._replace(one)
 
     def _told(self, found):
         """What people need of the instances that were seen last."""

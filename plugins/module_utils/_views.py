@@ -152,6 +152,7 @@ def model_view(model, instances):
         "state_message": model.get("state_message"),
         "instances": [instance_view(one) for one in mine],
         "outdated_instances": sorted(one["name"] for one in _revision.outdated(model, mine)),
+        "rollout_pending": _revision.is_pending(model),
     }
 
 

@@ -152,6 +152,7 @@ options:
       - V(never) only warns that instances run with older settings.
       - V(on_change) replaces the instances that were started before the last change, of this run or an earlier one.
       - V(always) replaces all of them in every run.
+      - An instance that failed with older settings is replaced whenever the task waits, whatever is set here.
       - Requests that a replaced instance is working on are lost. With one replica the deployment is away meanwhile.
     type: str
     choices: [never, on_change, always]
@@ -348,7 +349,7 @@ class Deployment:
         if restart == "always" and "create model" not in self.wait.done["actions"]:
             rollout.forget_all()
             self.current = self.client.get(rollout.path)
-        if restart != "never" and self.outdated():
+        if restart != "never" and _revision.is_pending(self.current):
             try:
                 rollout.replace_outdated()
             except (TerminalState, WaitTimeout) as error:

@@ -52,6 +52,7 @@ models:
     - C(instances) holds C(name), C(worker_name), C(state), C(state_message), C(ports) and C(restart_count) of each
       replica.
     - C(outdated_instances) names those that were started before the last change that M(inferops.gpustack.model) made.
+    - C(rollout_pending) tells whether such a change has not been rolled out to the end yet.
   returned: success
   type: list
   elements: dict

@@ -19,6 +19,11 @@ CLUSTERS = "/v2/clusters"
 MODELS = "/v2/models"
 
 
+@pytest.fixture(autouse=True)
+def _short_pauses():
+    """The pauses are part of what is tested here."""
+
+
 @pytest.fixture
 def pauses():
     return []

@@ -162,6 +162,34 @@ def test_ramp_stops_at_a_first_instance_that_fails(run, api, worker, options):
     assert len(worker.starts) == 1
 
 
+@pytest.mark.parametrize("how", [{"ramp": True}, {"wait": True}, {"restart": "on_change"}])
+def test_what_failed_is_replaced_after_a_correction(run, api, worker, options, instances, how):
+    bad = {**options, "backend_parameters": [SMALL, "--bad"], "restart_on_error": False}
+    worker.behave(options["name"], fail=of_a_bad_flag)
+    run(MODULE, ok=False, **{**bad, "ramp": True})
+    (failed,) = api.items(INSTANCES, search=options["name"])
+    corrected = {**bad, **how, "backend_parameters": [SMALL, *NEW], "replicas": how.get("ramp", 0) + 1}
+    done = run(MODULE, **corrected)
+    assert f"replace instance: {failed['name']}" in done["actions"]
+    assert "running" in [one["state"] for one in instances(done["model"])]
+    stays(run, MODULE, **corrected)
+
+
+def test_a_run_that_ended_before_the_last_instance_ran(run, api, worker, options, running, instances):
+    changed = {**options, "backend_parameters": [SMALL, *NEW]}
+    run(MODULE, **changed)
+    worker.behave(options["name"], slow=2)
+    # As a roll-out that was killed leaves it.
+    for one in instances(running):
+        api.delete(f"{INSTANCES}/{one['id']}")
+    stays(run, MODULE, **changed, restart="on_change")
+    assert [one["state"] for one in instances(running)] == ["running", "running"]
+
+
+def test_nothing_to_wait_for(run, options, running):
+    assert run(MODULE, **{**options, "replicas": 0}, wait=True)["model"]["replicas"] == 0
+
+
 def test_ramp_without_a_worker(run, options):
     nowhere = {**options, "worker_selector": {"worker-name": "nowhere"}}
     done = run(MODULE, **nowhere, ramp=True)
