@@ -1,7 +1,7 @@
 # make demo   builds the lab and runs site.yml on it
 # make test   lint, unit tests, the lab, the end-to-end tests; prints what ran
 # make test-api  the modules against a GPUStack server from PyPI; GPUSTACK=2.3.0,2.1.2 chooses the versions
-# make clean  removes what the two made
+# make clean  removes what these made
 LAB ?= lab
 GPUSTACK ?= 2.3.0
 # ansible 12 needs Python 3.11 or newer.

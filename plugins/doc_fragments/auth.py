@@ -1,13 +1,14 @@
 # Copyright: Contributors to inferops.gpustack
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options shared by every module that talks to the GPUStack API."""
+"""Options shared by everything that talks to the GPUStack API."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    DOCUMENTATION = r"""
+    #: For plugins. Where they read environment variables is for them to add.
+    CONNECTION = r"""
 options:
   url:
     description:
@@ -48,9 +49,14 @@ options:
       - Off by default, because GPUStack is on the same network and most proxies do not reach it.
     type: bool
     default: false
+"""
+    DOCUMENTATION = (
+        CONNECTION
+        + r"""
 notes:
   - Requests that cannot change anything twice are repeated up to three times when the connection fails or the server
     answers 429, 502, 503 or 504. C(Retry-After) is honoured up to 30 seconds.
   - In check mode a server that does not answer is not an error, because on a new site it does not exist yet. The module
-    then reports that it would change something, and warns.
+    then warns and reports what it would do on an empty server, which is nothing for one that only reads.
 """
+    )

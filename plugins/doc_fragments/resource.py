@@ -1,7 +1,7 @@
 # Copyright: Contributors to inferops.gpustack
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of every module that manages an object of GPUStack."""
+"""What every module has that manages an object of GPUStack."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ options:
       - The key V(*) stands for every option that can be compared that way. Other keys go before it.
       - V(strict) is the default of every option, unless the option says otherwise.
     type: dict
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
 notes:
   - An option that is not set is not managed and keeps what the server has. An empty value clears it.
 """

@@ -16,6 +16,7 @@ description:
 author:
   - InferOps contributors (@inferops)
 extends_documentation_fragment:
+  - inferops.gpustack.auth.connection
   - constructed
   - inventory_cache
 options:
@@ -25,42 +26,14 @@ options:
     required: true
     choices: [inferops.gpustack.gpustack]
   url:
-    description: Base URL of the GPUStack server, with its scheme and without a path, for example V(http://10.0.0.10).
-    type: str
-    required: true
     env:
       - name: GPUSTACK_URL
-  username:
-    description: Name of the user for HTTP Basic authentication.
-    type: str
-    default: admin
   password:
-    description:
-      - Password of O(username). It may be a V(!vault) value.
-      - One of O(password) and O(api_key) is required.
-    type: str
     env:
       - name: GPUSTACK_PASSWORD
   api_key:
-    description: API key with the scope V(management) or V(*). It goes before O(password).
-    type: str
     env:
       - name: GPUSTACK_API_KEY
-  ca_path:
-    description: File of PEM certificates that sign the server's certificate. The system's own store is used when unset.
-    type: path
-  validate_certs:
-    description: Whether to check the server's certificate. Switch it off for tests only.
-    type: bool
-    default: true
-  timeout:
-    description: Seconds that one request may take.
-    type: int
-    default: 30
-  use_proxy:
-    description: Whether to use the proxy that the environment names.
-    type: bool
-    default: false
   set_ansible_host:
     description: Whether Ansible connects to the address under which the server reaches the worker.
     type: bool
@@ -79,7 +52,8 @@ notes:
   - Each host has one variable, C(gpustack_worker), a dictionary of C(id), C(name), C(ip), C(port), C(cluster),
     C(state), C(state_message), C(maintenance), C(version), C(labels) and C(accelerators). The last is a list of
     C({vendor, name, memory_bytes, count}), with the memory of one device.
-  - What it caches holds no secrets.
+  - What it caches holds no secrets. C(--flush-cache) reads it anew.
+  - A password or a key may be a V(!vault) value. A key needs the scope V(management) or V(*).
 """
 
 EXAMPLES = r"""
@@ -108,7 +82,7 @@ cache_timeout: 600
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 from ansible.template import trust_as_template
-from ansible_collections.inferops.gpustack.plugins.module_utils._client import ApiKey, Basic, Client
+from ansible_collections.inferops.gpustack.plugins.module_utils._client import Client, credentials
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError
 from ansible_collections.inferops.gpustack.plugins.module_utils._views import worker_view
 
@@ -153,15 +127,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return workers
 
     def _client(self):
-        api_key, password = self.get_option("api_key"), self.get_option("password")
-        if not (api_key or password):
-            raise GpustackError(
-                "Neither password nor api_key is set.",
-                hint="Set one of them, or the environment variable GPUSTACK_PASSWORD or GPUSTACK_API_KEY.",
-            )
         return Client(
             self.get_option("url"),
-            ApiKey(api_key) if api_key else Basic(self.get_option("username"), password),
+            credentials(*(self.get_option(one) for one in ("api_key", "username", "password"))),
             ca=self.get_option("ca_path"),
             timeout=self.get_option("timeout"),
             use_proxy=self.get_option("use_proxy"),

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback
-from ansible_collections.inferops.gpustack.plugins.module_utils._client import ApiKey, Basic, Client
+from ansible_collections.inferops.gpustack.plugins.module_utils._client import Client, credentials
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError, Unreachable
 from ansible_collections.inferops.gpustack.plugins.module_utils._unlogged import UnloggedModule
 from ansible_collections.inferops.gpustack.plugins.module_utils._wait import StillWaiting
@@ -35,10 +35,17 @@ def api_module(options, unlogged=False, **limits):
 def connect(module, timeout=None, auth=None):
     """A client for the server of the task's options, with their credentials unless others are given."""
     params = module.params
-    own = ApiKey(params["api_key"]) if params["api_key"] else Basic(params["username"], params["password"])
+    return _client(params, auth or credentials(params["api_key"], params["username"], params["password"]), timeout)
+
+
+def connect_as_nobody(module):
+    return _client(module.params, None, None)
+
+
+def _client(params, auth, timeout):
     return Client(
         params["url"],
-        auth or own,
+        auth,
         ca=params["ca_path"],
         timeout=timeout or params["timeout"],
         use_proxy=params["use_proxy"],

@@ -11,6 +11,7 @@ twice, never follows redirects and never uses a proxy unless told to.
 from __future__ import annotations
 
 import base64
+import contextlib
 import email.utils
 import http.client
 import json
@@ -60,6 +61,17 @@ class Basic:
     def __init__(self, username, password):
         pair = f"{username}:{password}".encode()
         self.header = "Basic " + base64.b64encode(pair).decode("ascii")
+
+
+def credentials(api_key, username, password):
+    """A key goes before a password."""
+    if not (api_key or password):
+        raise GpustackError(
+            "Neither password nor api_key is set.",
+            reason="Invalid",
+            hint="Set one of them, or the environment variable GPUSTACK_PASSWORD or GPUSTACK_API_KEY.",
+        )
+    return ApiKey(api_key) if api_key else Basic(username, password)
 
 
 class ApiKey:
@@ -120,8 +132,16 @@ class Client:
         return self._json("DELETE", path, timeout=timeout)
 
     def list_all(self, path, **filters):
-        """Every object of a list. Pages are bounded; perPage=0 is never sent, because the server divides by it."""
-        found = {}
+        """Every object of a list, read again when it became longer or shorter meanwhile: pages then miss objects."""
+        for _attempt in range(ATTEMPTS):
+            found, totals = self._pages(path, filters)
+            if len(totals) <= 1:
+                break
+        return found
+
+    def _pages(self, path, filters):
+        """Pages are bounded; perPage=0 is never sent, because the server divides by it."""
+        found, totals = {}, set()
         for page in range(1, MOST_PAGES + 1):
             answer = self.get(path, page=page, perPage=PER_PAGE, **filters)
             if not isinstance(answer, dict) or not isinstance(answer.get("items"), list):
@@ -133,8 +153,10 @@ class Client:
             for item in answer["items"]:
                 # An object created between two reads moves others to the next page, so one may come twice.
                 found[item["id"]] = item
-            if page >= ((answer.get("pagination") or {}).get("totalPage") or 0):
-                return list(found.values())
+            pagination = answer.get("pagination") or {}
+            totals.add(pagination.get("total"))
+            if page >= (pagination.get("totalPage") or 0):
+                return list(found.values()), totals
         raise GpustackError(
             f"GET {path} has more than {MOST_PAGES} pages of {PER_PAGE} objects.",
             endpoint=f"GET {path}",
@@ -204,7 +226,9 @@ class Client:
         return request
 
     def _answered(self, error, method, path):
-        with error:
+        # The status says enough when the rest of the answer does not arrive.
+        text = ""
+        with error, contextlib.suppress(OSError, http.client.HTTPException):
             text = error.read().decode("utf-8", "replace")
         hint = None
         if 300 <= error.code < 400:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from ansible_collections.inferops.gpustack.plugins.module_utils import _resource
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError
 
 PATH = "/v2/clusters"
@@ -16,6 +17,8 @@ def find_cluster(client, name):
     found = [one for one in clusters if name is None or one["name"] == name]
     if len(found) == 1:
         return found[0]
+    if found and name is not None:
+        raise _resource.ambiguous(f"cluster {name}", found)
     if name is not None:
         raise GpustackError(
             f"There is no cluster {name!r} on {client.url}.",

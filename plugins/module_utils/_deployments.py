@@ -27,10 +27,15 @@ RESTARTS = 2
 #: A worker that has just registered or is coming back is not ready for a few heartbeats, which come every 30 s.
 LONGEST_PATIENCE = 60
 
+INSTANCES = "/v2/model-instances"
 LOG_LINES = 20
 LOG_LINE_LENGTH = 500
 LOG_TIMEOUT = 5
 TERMINAL_CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def instances_of(client, model_id):
+    return [one for one in client.list_all(INSTANCES, model_id=model_id) if one["model_id"] == model_id]
 
 
 def wait_for_running(client, names, timeout, wait):
@@ -44,7 +49,7 @@ def wait_for_running(client, names, timeout, wait):
 
     def read():
         models = {one["name"]: one for one in client.list_all("/v2/models") if one["name"] in names}
-        instances = client.list_all("/v2/model-instances")
+        instances = client.list_all(INSTANCES)
         workers = client.list_all("/v2/workers")
         for one in instances:
             first_counts.setdefault(str(one["id"]), one.get("restart_count") or 0)
@@ -75,7 +80,7 @@ def log_of_failing(client, one):
         return []
     failing = min(placed, key=lambda instance: instance["state"] != "error")
     try:
-        text = client.text(f"/v2/model-instances/{failing['id']}/logs", timeout=LOG_TIMEOUT, tail=LOG_LINES)
+        text = client.text(f"{INSTANCES}/{failing['id']}/logs", timeout=LOG_TIMEOUT, tail=LOG_LINES)
     except GpustackError:
         return []
     lines = TERMINAL_CODES.sub("", text).splitlines()[-LOG_LINES:]

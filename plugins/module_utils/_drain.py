@@ -10,8 +10,7 @@ time, and the server makes another of each where it finds room.
 from __future__ import annotations
 
 from ansible_collections.inferops.gpustack.plugins.module_utils import _placement, _resource
-
-INSTANCES = "/v2/model-instances"
+from ansible_collections.inferops.gpustack.plugins.module_utils._deployments import INSTANCES, instances_of
 
 
 def instances_on(client, worker):
@@ -43,6 +42,12 @@ def _takers(model, workers):
     return [one for one in _placement.fitting(model, workers) if not chosen or one["name"] in chosen]
 
 
+def unsettled(worker, instances):
+    """Which instances elsewhere are still starting. An earlier run may have moved them and not seen them run."""
+    elsewhere = [one for one in instances if worker["id"] not in _workers_of(one)]
+    return "; ".join(_placement.told(one) for one in elsewhere if one["state"] not in ("running", "error")) or None
+
+
 def begin_move(client, instance, replaced):
     """Delete the instance, and tell what to wait for then.
 
@@ -62,10 +67,6 @@ def not_moved(moving, instances):
         return None
     starting = [_placement.told(one) for one in instances if one["state"] != "running"]
     return "; ".join(starting) or f"Instance {moving['name']} has no successor yet"
-
-
-def instances_of(client, model_id):
-    return [one for one in client.list_all(INSTANCES, model_id=model_id) if one["model_id"] == model_id]
 
 
 def _running(instances):

@@ -9,7 +9,8 @@ import shlex
 
 from ansible_collections.inferops.gpustack.plugins.module_utils import _resource
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError
-from ansible_collections.inferops.gpustack.plugins.module_utils._resource import Field
+from ansible_collections.inferops.gpustack.plugins.module_utils._resource import Field, same_members
+from ansible_collections.inferops.gpustack.plugins.module_utils._revision import FILLED_UP
 from ansible_collections.inferops.gpustack.plugins.module_utils._texts import texts
 from ansible_collections.inferops.gpustack.plugins.module_utils._views import model_view
 
@@ -22,13 +23,6 @@ SOURCES = {
     "model_scope_model_id": ("model_scope", "model_scope_file_path"),
 }
 SOURCE_KEYS = [key for main, source in SOURCES.items() for key in (main, source[1]) if key]
-
-#: The server fills these dictionaries up with keys of its own.
-FILLED_UP = ("gpu_selector", "extended_kv_cache", "speculative_config")
-
-
-def same_members(one, other):
-    return sorted(one or []) == sorted(other or [])
 
 
 def written_keys_equal(wanted, current):
@@ -47,10 +41,10 @@ def prepare(payload, wanted, current):
         return payload
     for name in FILLED_UP:
         if wanted.get(name):
-            payload[name] = dict(current.get(name) or {}, **wanted[name])
+            payload[name] = dict(_kept(name, wanted[name], current.get(name) or {}), **wanted[name])
     if "backend" in wanted and wanted["backend"] != current.get("backend"):
         # A new engine cannot use the old one's image, version and command (T36); parameters are the user's to change.
-        payload.update({key: None for key in ("run_command", "image_name", "backend_version") if key not in wanted})
+        payload.update({key: None for key in ("run_command", "image_name", "backend_version") if not wanted.get(key)})
     if payload.get("image_name") and payload.get("backend") != "Custom":
         # The stored version counts too (T34).
         payload["backend_version"] = None
@@ -58,6 +52,14 @@ def prepare(payload, wanted, current):
         # The schedule moves it, and a stale number would be refused.
         payload.pop("replicas", None)
     return payload
+
+
+def _kept(name, wanted, current):
+    """What the server has for keys that are not written."""
+    if name == "gpu_selector" and wanted.get("gpu_ids", current.get("gpu_ids")) != current.get("gpu_ids"):
+        # It wrote down how many devices a replica uses of those that were chosen before.
+        return {key: value for key, value in current.items() if key != "gpus_per_replica"}
+    return current
 
 
 def own_view(model):
@@ -81,7 +83,7 @@ MODEL = _resource.Resource(
         Field("model_scope_model_id"),
         Field("model_scope_file_path"),
         Field("backend", default_none=True),
-        Field("backend_version", default_none=True),
+        Field("backend_version", default_none=True, server_fills=True),
         Field("image_name", default_none=True),
         Field("run_command", default_none=True),
         Field("backend_parameters", type="list", default_none=True, spec={"elements": "str"}),
@@ -90,7 +92,13 @@ MODEL = _resource.Resource(
         Field("worker_selector", type="dict", default_none=True),
         Field("gpu_selector", type="dict", default_none=True, compare=written_keys_equal),
         Field("placement_strategy", spec={"choices": ["spread", "binpack"]}),
-        Field("categories", type="list", compare=same_members, spec={"elements": "str", "choices": CATEGORIES}),
+        Field(
+            "categories",
+            type="list",
+            compare=same_members,
+            server_fills=True,
+            spec={"elements": "str", "choices": CATEGORIES},
+        ),
         Field("distributed_inference_across_workers", type="bool"),
         Field("cpu_offloading", type="bool"),
         Field("extended_kv_cache", type="dict", default_none=True, compare=written_keys_equal),

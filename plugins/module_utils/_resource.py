@@ -36,6 +36,7 @@ class Field:
     `write_once`: sent when the object is made; another value later is an error, because the API ignores it silently.
     `needed`: the object cannot be made without it.
     `server_owned`: the server writes it, so it is never sent.
+    `server_fills`: the server chooses a value where the user leaves it empty, so an empty one is no wish to change it.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Field:
     write_once: bool = False
     needed: bool = False
     server_owned: bool = False
+    server_fills: bool = False
     secret: bool = False
     spec: dict = field(default_factory=dict)
 
@@ -63,6 +65,8 @@ class Field:
         return None if self.default_none and value in EMPTY else value
 
     def equal(self, desired, current):
+        if self.server_fills and desired in EMPTY:
+            return True
         if self.default_none and desired in EMPTY and current in EMPTY:
             return True
         return self.compare(desired, current) if self.compare else desired == current
@@ -118,13 +122,28 @@ def desired(resource, params):
     return {one.name: params[one.name] for one in resource.writable() if params.get(one.name) is not None}
 
 
+def same_members(one, other):
+    """For a field whose order does not matter."""
+    return sorted(one or []) == sorted(other or [])
+
+
 def find(client, resource, name):
     """The object of this name, or None. The API ignores `name=` on some lists (T13), so the name is checked here."""
     key = resource.identity_key
-    for item in client.list_all(resource.path, **{resource.lookup: name}):
-        if item.get(key) == name:
-            return item
-    return None
+    found = [one for one in client.list_all(resource.path, **{resource.lookup: name}) if one.get(key) == name]
+    if len(found) > 1:
+        raise ambiguous(f"{resource.kind} {name}", found)
+    return found[0] if found else None
+
+
+def ambiguous(what, found):
+    """Names are unique within an organization, and an administrator sees all of them."""
+    ids = ", ".join(str(one["id"]) for one in found)
+    return GpustackError(
+        f"There are {len(found)} of {what}, in different organizations: id {ids}.",
+        reason="Ambiguous",
+        hint="Connect as a user who sees one of them only.",
+    )
 
 
 def locate(client, resource, name, new_name=None):
@@ -240,8 +259,12 @@ def update_payload(resource, wanted, current):
     managed = [one for one in resource.writable() if not one.made_once]
     keys = [one.key for one in managed] + list(resource.echo)
     payload = {key: current[key] for key in keys if key in current}
-    payload.update({one.key: one.to_api(wanted[one.name]) for one in managed if one.name in wanted})
+    payload.update({one.key: one.to_api(wanted[one.name]) for one in managed if _is_said(one, wanted)})
     return resource.prepare(payload, wanted, current) if resource.prepare else payload
+
+
+def _is_said(one, wanted):
+    return one.name in wanted and not (one.server_fills and wanted[one.name] in EMPTY)
 
 
 def diff_of(resource, wanted, current):
@@ -252,7 +275,7 @@ def diff_of(resource, wanted, current):
     hidden = [one.name for one in resource.writable() if one.create_only or (one.write_once and wanted is not None)]
     fields = [one for one in resource.writable() if current is None or one.name not in hidden]
     before = {one.name: current.get(one.key) for one in fields} if current else {}
-    after = dict(before, **{one.name: wanted[one.name] for one in fields if one.name in wanted}) if wanted else {}
+    after = dict(before, **{one.name: wanted[one.name] for one in fields if _is_said(one, wanted)}) if wanted else {}
     shown = {"before": masked(before), "after": masked(after)}
     for one in resource.writable():
         if one.secret:

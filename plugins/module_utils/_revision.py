@@ -40,22 +40,31 @@ SHAPE = (
     "extended_kv_cache",
     "speculative_config",
 )
+#: Of these dictionaries. The server adds keys of its own without a value to them.
+FILLED_UP = ("gpu_selector", "extended_kv_cache", "speculative_config")
+EMPTY = ("", [], {}, None)
 #: An instance in one of these states has its arguments already.
 STARTED = ("initializing", "downloading", "starting", "running", "unreachable", "error")
 
 
 def digest(model):
     """Twelve hexadecimal digits that change when the specification does."""
-    shape = masked({key: model.get(key) for key in SHAPE})
-    text = json.dumps(_without_empty(shape), sort_keys=True, separators=(",", ":"))
+    text = json.dumps(masked(_shape(model)), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _without_empty(value):
-    if isinstance(value, dict):
-        found = {key: _without_empty(one) for key, one in value.items()}
-        return {key: one for key, one in found.items() if one not in (None, {}, [], "")}
-    return value
+def differs(before, after):
+    """Whether instances of the two are started with different settings."""
+    return _shape(before) != _shape(after)
+
+
+def _shape(model):
+    """What an instance is started with, where empty and not there are the same."""
+    found = {key: model.get(key) for key in SHAPE}
+    for name in FILLED_UP:
+        written = {key: value for key, value in (found[name] or {}).items() if value not in EMPTY}
+        found[name] = written if any(written.values()) else None
+    return {key: value for key, value in found.items() if value not in EMPTY}
 
 
 def record_of(model):
@@ -86,7 +95,7 @@ def new_record(before, after, instances, revision=None):
 
     `revision` is the number that a rollback returns to.
     """
-    if all(before.get(key) == after.get(key) for key in SHAPE):
+    if not differs(before, after):
         return record_of(before) or None
     old = record_of(before)
     still = [one for one in instances if old and _is_recorded(old, one)]

@@ -11,7 +11,12 @@ was when it is run again.
 from __future__ import annotations
 
 from ansible_collections.inferops.gpustack.plugins.module_utils import _chat, _placement, _resource, _revision
-from ansible_collections.inferops.gpustack.plugins.module_utils._deployments import RESTARTS, log_of_failing
+from ansible_collections.inferops.gpustack.plugins.module_utils._deployments import (
+    INSTANCES,
+    RESTARTS,
+    instances_of,
+    log_of_failing,
+)
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import (
     ApiError,
     GpustackError,
@@ -20,7 +25,6 @@ from ansible_collections.inferops.gpustack.plugins.module_utils._errors import (
 )
 from ansible_collections.inferops.gpustack.plugins.module_utils._model import MODEL
 
-INSTANCES = "/v2/model-instances"
 HINT = (
     "Look at the instance's log in the web interface, or on the worker with 'docker ps -a' and 'docker logs'. "
     "Instances that still run have the earlier settings."
@@ -29,10 +33,6 @@ HINT = (
 GATE_TOKENS = 16
 #: A key without the scope for inference, for one. Waiting does not help.
 NOT_ALLOWED = (401, 403)
-
-
-def instances_of(client, model):
-    return [one for one in client.list_all(INSTANCES, model_id=model["id"]) if one["model_id"] == model["id"]]
 
 
 class Rollout:
@@ -44,10 +44,12 @@ class Rollout:
         self.name = model["name"]
         self.timeout = timeout
         self.wait = wait
+        self.seen = model, []
 
     def read(self):
         model = self.client.get(self.path)
-        return model, instances_of(self.client, model)
+        self.seen = model, instances_of(self.client, model["id"])
+        return self.seen
 
     def replace_outdated(self):
         """Replace the outdated instances, each after the ones before it run and answer."""
@@ -73,17 +75,11 @@ class Rollout:
     def settle(self, at_least_one=False):
         """Wait until the instances with the current specification run and answer."""
         self._replace_failed()
-        try:
-            model, instances = self.wait.until(
-                f"Waiting for the instances of deployment {self.name}",
-                self.read,
-                lambda found: self._unsettled(*found, at_least_one),
-                self.timeout,
-                hint=HINT,
-            )
-        except (TerminalState, WaitTimeout) as error:
-            error.last = self._told(error.last)
-            raise
+        model, instances = self._until(
+            f"Waiting for the instances of deployment {self.name}",
+            self.read,
+            lambda found: self._unsettled(*found, at_least_one),
+        )
         if any(one["state"] == "running" for one in instances):
             self._prove(model)
         return model, instances
@@ -94,13 +90,18 @@ class Rollout:
             if one["state"] == "error":
                 self._replace(one)
 
-    def _told(self, found):
+    def _until(self, what, read, judge):
+        try:
+            return self.wait.until(what, read, judge, self.timeout, hint=HINT)
+        except (TerminalState, WaitTimeout) as error:
+            error.last = self._told(self.seen[1])
+            raise
+
+    def _told(self, instances):
         """What people need of the instances that were seen last."""
-        if not found:
-            return None
         keys = ("name", "state", "state_message", "worker_name", "restart_count")
-        log = log_of_failing(self.client, {"instances": found[1], "problem": True, "waits_for": None})
-        return [{key: one.get(key) for key in keys} for one in found[1]] + ([{"log": log}] if log else [])
+        log = log_of_failing(self.client, {"instances": instances, "problem": True, "waits_for": None})
+        return [{key: one.get(key) for key in keys} for one in instances] + ([{"log": log}] if log else [])
 
     def _unsettled(self, model, instances, at_least_one):
         outdated = _revision.outdated(model, instances)
@@ -108,7 +109,8 @@ class Rollout:
         broken = [one for one in fresh if one["state"] == "error" and not _starts_again(model, one)]
         if broken:
             problem = " ".join(f"{_placement.told(one)}." for one in broken)
-            raise TerminalState(problem, last=(model, broken), hint=HINT)
+            self.seen = model, broken
+            raise TerminalState(problem, hint=HINT)
         if at_least_one and any(one["state"] == "running" for one in fresh):
             return None
         missing = model["replicas"] - len(instances)
@@ -128,7 +130,7 @@ class Rollout:
         def read():
             return [one["id"] for one in self.read()[1]]
 
-        self.wait.until(f"Waiting for the end of instance {instance['name']}", read, reason, self.timeout, hint=HINT)
+        self._until(f"Waiting for the end of instance {instance['name']}", read, reason)
 
     def _done(self, action):
         self.wait.done["changed"] = True
@@ -155,7 +157,7 @@ class Rollout:
             answer, problem = found
             return problem or (None if (answer or {}).get("choices") else "the answer has no choices")
 
-        self.wait.until(f"Waiting for an answer of deployment {self.name}", read, reason, self.timeout, hint=HINT)
+        self._until(f"Waiting for an answer of deployment {self.name}", read, reason)
 
     def _own_route(self, model):
         targets = self.client.list_all("/v2/model-route-targets")

@@ -35,8 +35,15 @@ def masked(value):
     if isinstance(value, dict):
         return {k: MASK if v and is_secret(k, v) else masked(v) for k, v in value.items()}
     if isinstance(value, list):
-        return [masked(one) for one in value]
-    return value
+        return [MASK if _is_argument(name, one) else masked(one) for name, one in zip([None, *value], value)]
+    # A command line, or a part of one.
+    return masked_text(value) if isinstance(value, str) and "--" in value else value
+
+
+def _is_argument(name, value):
+    """Whether `value` is what follows a secret option in a list of arguments."""
+    is_option = isinstance(name, str) and name.startswith("--")
+    return is_option and is_secret(name) and not str(value).startswith("--")
 
 
 def masked_text(text):

@@ -27,13 +27,11 @@ extends_documentation_fragment:
   - inferops.gpustack.resource
 attributes:
   check_mode:
-    support: full
     details:
-      - A secret is tried out in check mode too, which changes nothing.
+      - A secret is tried out in check mode too, of which nothing lasts.
       - When the server refuses another O(username) than the administrator's, check mode warns and counts it as a user
         that an earlier task makes.
   diff_mode:
-    support: full
     details: Of a secret the diff shows only whether it changes.
 options:
   name:
@@ -90,24 +88,25 @@ EXAMPLES = r"""
     url: http://10.0.0.10
     password: "{{ gpustack_admin_password }}"
     name: chat-portal
-    secret: sk-portal-5f1c0a7be2
+    secret: "{{ vault_chat_portal_key }}"
     scope: [inference]
     allowed_model_names: [deepseek-v4-flash]
 
-- name: Make a key for a user, who has to exist
+- name: Make the user that a key is for
   inferops.gpustack.user:
     url: http://10.0.0.10
     password: "{{ gpustack_admin_password }}"
     name: ci-runner
-    user_password: Runner_2026-secret
+    user_password: "{{ vault_ci_runner_password }}"
 
-- name: Connect as that user, because keys are made for the user that connects
+- name: Make the key, connected as that user, because a key belongs to the user that connects
   inferops.gpustack.api_key:
     url: http://10.0.0.10
     username: ci-runner
-    password: Runner_2026-secret
+    password: "{{ vault_ci_runner_password }}"
+    user: ci-runner
     name: pipeline
-    secret: sk-pipeline-91d24c66aa
+    secret: "{{ vault_pipeline_key }}"
     expires_in: 2592000
 
 - name: Delete a key of another user
@@ -148,7 +147,7 @@ import uuid
 from ansible_collections.inferops.gpustack.plugins.module_utils import _args, _release, _resource, _resource_module
 from ansible_collections.inferops.gpustack.plugins.module_utils._client import ApiKey
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import ApiError, GpustackError
-from ansible_collections.inferops.gpustack.plugins.module_utils._resource import Field
+from ansible_collections.inferops.gpustack.plugins.module_utils._resource import Field, same_members
 from ansible_collections.inferops.gpustack.plugins.module_utils._views import api_key_view
 
 ME = "/v2/users/me"
@@ -158,10 +157,6 @@ SCOPES = ["*", "management", "inference"]
 TOLERANCE = 60
 DUPLICATE = re.compile(r"existing key (?P<name>.*) \(id: (?P<id>\d+),", re.DOTALL)
 DEACTIVATED = "User account is deactivated"
-
-
-def same_members(wanted, current):
-    return sorted(wanted or []) == sorted(current or [])
 
 
 def same_life(wanted, current):
@@ -267,8 +262,11 @@ def holder(module, client, secret):
     A secret that opens the server may be that of another key. The server tells which when one tries to make a second
     key with it, and refuses that (T8).
     """
-    if not opens(module, secret):
-        return None
+    return second_key(client, secret) if opens(module, secret) else None
+
+
+def second_key(client, secret):
+    """Try to make a second key with this secret: `(id, name)` of the first one, or None."""
     second = {"name": uuid.uuid4().hex, "custom": secret, "expires_in": 1}
     try:
         made = client.post(API_KEY.path, second)
@@ -277,7 +275,7 @@ def holder(module, client, secret):
         if error.status != 409 or not found:
             raise
         return int(found["id"]), found["name"]
-    # What opens the server is no API key but the registration token of its first cluster.
+    # No key has it. What opens the server all the same is the registration token of its first cluster.
     _resource.delete(client, f"{API_KEY.path}/{made['id']}")
     return None
 
@@ -285,13 +283,17 @@ def holder(module, client, secret):
 def with_secret(module, client, wanted, current):
     """The current key, with its secret as a field like any other: the one that opens it."""
     held = holder(module, client, wanted["secret"])
+    check_own(held, wanted, current)
+    return current and dict(current, custom=wanted["secret"] if held else None)
+
+
+def check_own(held, wanted, current):
     if held and (current is None or held[0] != current["id"]):
         raise GpustackError(
             f"secret of api key {wanted['name']} is that of another key already: {held[1]} (id {held[0]}).",
             reason="AlreadyExists",
             hint="Give each key a secret of its own.",
         )
-    return current and dict(current, custom=wanted["secret"] if held else None)
 
 
 def reason_to_replace(wanted, current):
@@ -347,6 +349,8 @@ def replace(client, wanted, current, why, check_mode):
         # 0 would be for ever.
         kept["expires_in"] = max(1, seconds_left(current))
     if not check_mode:
+        # That of a key that expired opens nothing, and yet no other key can have it.
+        check_own(second_key(client, wanted["secret"]), wanted, current)
         _resource.delete(client, f"{API_KEY.path}/{current['id']}")
     made = _resource.sync(client, API_KEY, dict(kept, **wanted), None, check_mode)
     return dict(made, diff=_resource.diff_of(API_KEY, wanted, current), actions=[f"replace api key: {why}"])

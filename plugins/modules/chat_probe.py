@@ -30,7 +30,9 @@ attributes:
     support: none
 options:
   models:
-    description: Names to send as C(model), which are names of routes or of deployments.
+    description:
+      - Names to send as C(model), which are names of routes. That of a deployment is one only when it has a route of
+        its own, which O(inferops.gpustack.model#module:enable_model_route) makes.
     type: list
     elements: str
     required: true
@@ -115,7 +117,7 @@ results:
     completion_tokens: {description: Tokens of the first complete answer., type: int}
 not_placed:
   description: The deployments that no ready worker fits.
-  returned: when models were asked, except in check mode
+  returned: when deployments were looked at
   type: list
   elements: dict
   contains:
@@ -124,7 +126,7 @@ not_placed:
     found: {description: Why no worker will do., type: str}
 not_asked:
   description: Those of O(models) that lead to such deployments only.
-  returned: when models were asked, except in check mode
+  returned: when deployments were looked at
   type: list
   elements: str
 findings:
@@ -133,7 +135,7 @@ findings:
     - The id V(deployment_without_worker) goes with RV(not_placed). V(replicas_short) says that a deployment runs with
       fewer instances than C(replicas), and what keeps the others. One that is still starting is no finding.
       V(instances_outdated) names instances that were started before the last change of their deployment.
-  returned: when models were asked, except in check mode
+  returned: when deployments were looked at
   type: list
   elements: dict
 last:

@@ -24,12 +24,9 @@ extends_documentation_fragment:
   - inferops.gpustack.resource.rename
 attributes:
   check_mode:
-    support: full
     details:
       - Does not wait in check mode.
       - Cannot foresee which keys of O(worker_config) the server does not know.
-  diff_mode:
-    support: full
 options:
   name:
     description: Name of the cluster. It is unique within the server's organization.
@@ -147,8 +144,13 @@ actions:
   sample: [create cluster]
 """
 
-from ansible_collections.inferops.gpustack.plugins.module_utils import _release, _resource, _resource_module, _wait
-from ansible_collections.inferops.gpustack.plugins.module_utils._client import Client
+from ansible_collections.inferops.gpustack.plugins.module_utils import (
+    _args,
+    _release,
+    _resource,
+    _resource_module,
+    _wait,
+)
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import (
     ApiError,
     GpustackError,
@@ -207,13 +209,7 @@ def checked(wanted):
 
 
 def wait_for_server(module, client):
-    anonymous = Client(
-        module.params["url"],
-        ca=module.params["ca_path"],
-        timeout=module.params["timeout"],
-        use_proxy=module.params["use_proxy"],
-        validate_certs=module.params["validate_certs"],
-    )
+    anonymous = _args.connect_as_nobody(module)
     wait = Wait.of(module)
     refusals = wait.memory.setdefault("refusals", [])
 

@@ -19,12 +19,10 @@ author:
 extends_documentation_fragment:
   - inferops.gpustack.auth
   - inferops.gpustack.attributes
+  - inferops.gpustack.info
 attributes:
   check_mode:
-    support: full
     details: Returns empty lists, with a warning, when the server does not answer in check mode.
-  diff_mode:
-    support: none
 options:
   name:
     description:
@@ -78,7 +76,7 @@ workers:
     state_message: {description: Why it is not ready., type: str}
     version: {description: GPUStack version of the worker., type: str}
     labels: {description: Labels., type: dict}
-    maintenance: {description: "Its maintenance, C({enabled, message}).", type: dict}
+    maintenance: {description: "Its maintenance, C({enabled, reason}).", type: dict}
     accelerators:
       description: "Devices by vendor and name, each C({vendor, name, memory_bytes, count}), with the memory of one."
       type: list
@@ -94,7 +92,9 @@ models:
   type: list
   elements: dict
 routes:
-  description: Routes, sorted by name, with C(access_policy) and C(targets) of C({model, weight, state}).
+  description:
+    - Routes, sorted by name, with C(access_policy) and with C(targets) of
+      C({model, weight, fallback_status_codes, state}).
   returned: success
   type: list
   elements: dict

@@ -26,10 +26,7 @@ extends_documentation_fragment:
   - inferops.gpustack.resource
 attributes:
   check_mode:
-    support: full
     details: Without a server, a name that does not end in V(-custom) is taken for a backend that GPUStack brings.
-  diff_mode:
-    support: full
 options:
   name:
     description:

@@ -10,8 +10,8 @@ module: manifest
 short_description: Remember what was made on a host
 version_added: 0.1.0
 description:
-  - Keeps the list of files, containers, images and packages that this collection made on a host. Removal and pruning
-    touch nothing that is not in it.
+  - Keeps the list of files, containers, images and packages that this collection made on a host, so that it can
+    be told from what others put there.
   - Record before you create; a run that is interrupted then leaves nothing unknown behind.
   - An entry is found by its kind and name. It belongs to the role that recorded it first; another role that records
     the same thing changes nothing.

@@ -26,10 +26,7 @@ extends_documentation_fragment:
   - inferops.gpustack.waits
 attributes:
   check_mode:
-    support: full
     details: Does not wait in check mode.
-  diff_mode:
-    support: full
 options:
   name:
     description: Name of the deployment.
@@ -76,7 +73,8 @@ options:
     type: str
   backend_version:
     description:
-      - Version of the backend. An empty text lets the server choose.
+      - Version of the backend. An empty text lets the server choose when the deployment is made or its
+        backend changes, and keeps what it chose then.
       - Excludes O(image_name). With an image, a version the server has stored is cleared.
     type: str
   image_name:
@@ -112,7 +110,9 @@ options:
     type: str
     choices: [spread, binpack]
   categories:
-    description: Kinds of the model. The server fills them in when they are empty. Their order does not matter.
+    description:
+      - Kinds of the model. Their order does not matter.
+      - An empty list lets the server choose, and keeps what it chose.
     type: list
     elements: str
     choices: [llm, embedding, image, reranker, speech_to_text, text_to_speech, unknown]
@@ -166,8 +166,8 @@ options:
     default: false
   ramp:
     description:
-      - Whether a deployment without a running instance starts with one of its O(replicas), which must run and answer
-        before the others are asked for.
+      - Whether several O(replicas) start with one, which must run and answer before the others are asked for. It
+        concerns a new deployment, and one that had at most one replica and none that ran.
       - It starts with all of them when no ready worker has the labels of O(worker_selector), because nothing can be
         proven then.
     type: bool
@@ -177,7 +177,9 @@ options:
     type: bool
     default: false
   wait_timeout:
-    description: Seconds to wait for one instance. Loading a large model from a slow disk takes half an hour.
+    description:
+      - Seconds to wait for the instances that are started together, for an answer, and for the end of an instance that
+        is replaced, each. Loading a large model from a slow disk takes half an hour.
     type: int
     default: 3600
 """
@@ -238,7 +240,7 @@ actions:
   elements: str
   sample: ["update model: backend_parameters, replicas", "replace instance: qwen-xYz12"]
 last:
-  description: The instances as they were seen last.
+  description: The instances as they were seen last, and C({log}) with the last lines of one that failed.
   returned: when the wait ends without success
   type: list
   elements: dict
@@ -254,17 +256,14 @@ from ansible_collections.inferops.gpustack.plugins.module_utils import (
     _revision,
 )
 from ansible_collections.inferops.gpustack.plugins.module_utils._clusters import find_cluster
+from ansible_collections.inferops.gpustack.plugins.module_utils._deployments import instances_of
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import (
     GpustackError,
     TerminalState,
     WaitTimeout,
 )
 from ansible_collections.inferops.gpustack.plugins.module_utils._model import MODEL
-from ansible_collections.inferops.gpustack.plugins.module_utils._rollout import (
-    Rollout,
-    instances_of,
-    latest_revision,
-)
+from ansible_collections.inferops.gpustack.plugins.module_utils._rollout import Rollout, latest_revision
 from ansible_collections.inferops.gpustack.plugins.module_utils._wait import OPTION, Wait
 
 
@@ -283,7 +282,8 @@ class Deployment:
         if self._is_ramped():
             self._sync(self._table(), dict(self.wanted, replicas=1))
             if self._can_be_placed():
-                self._rollout().settle(at_least_one=True)
+                self.current, _instances = self._rollout().settle(at_least_one=True)
+            self.wait.memory["ramp"] = False
         self._sync(self._table(), self.wanted)
         if not self.module.check_mode:
             self._roll_out()
@@ -311,6 +311,9 @@ class Deployment:
         done["changed"] = done.get("changed", False) or result["changed"]
         done["actions"] = done.get("actions", []) + result["actions"]
         done["diff"] = done.get("diff") or result["diff"]
+        if self.current is None:
+            # What is new is not outdated, whatever `restart` says.
+            self.wait.memory["forgotten"] = True
         self.current = result["object"]
         if result["changed"] and wanted is not None and not self.module.check_mode:
             _resource_module.check_taken_over(self.module, MODEL, wanted, self.current)
@@ -335,9 +338,11 @@ class Deployment:
         payload = _model.prepare(payload, wanted, current)
         after = dict(current, **payload)
         record = _revision.record_of(current) or None
-        if any(current.get(key) != after.get(key) for key in _revision.SHAPE):
+        if _revision.differs(current, after):
             revision = latest_revision(self.client, current) if self.params["rollback"] else None
-            running = instances_of(self.client, current) if current["replicas"] or current["ready_replicas"] else []
+            running = (
+                instances_of(self.client, current["id"]) if current["replicas"] or current["ready_replicas"] else []
+            )
             record = _revision.new_record(current, after, running, revision)
         return dict(payload, meta=_revision.meta_with(current, record))
 
@@ -346,7 +351,7 @@ class Deployment:
 
     def _roll_out(self):
         rollout, restart = self._rollout(), self.params["restart"]
-        if restart == "always" and "create model" not in self.wait.done["actions"]:
+        if restart == "always":
             rollout.forget_all()
             self.current = self.client.get(rollout.path)
         if restart != "never" and _revision.is_pending(self.current):
@@ -365,13 +370,13 @@ class Deployment:
         """Names of the instances with older settings. Costs a request only where there is a record of some."""
         if not self.current or self.current.get("id") is None or not _revision.record_of(self.current):
             return []
-        instances = instances_of(self.client, self.current)
+        instances = instances_of(self.client, self.current["id"])
         return sorted(one["name"] for one in _revision.outdated(self.current, instances))
 
     def _predict_roll_out(self, outdated):
         names = outdated
         if self.params["restart"] == "always" and self.current and self.current.get("id"):
-            names = sorted(one["name"] for one in instances_of(self.client, self.current))
+            names = sorted(one["name"] for one in instances_of(self.client, self.current["id"]))
         done = self.wait.done
         done.update(
             actions=done["actions"] + [f"replace instance: {name}" for name in names],

@@ -51,7 +51,8 @@ options:
     type: str
   local_dir:
     description:
-      - Directory inside the worker container that the download goes to, instead of the worker's cache.
+      - Directory inside the worker container that the download goes to, instead of the worker's cache. Not
+        for O(local_path).
       - It cannot change. The server allows one model file for each directory.
     type: str
   state:
@@ -200,19 +201,23 @@ def find_worker(client, name):
     return next((one for one in client.list_all("/v2/workers", name=name) if one["name"] == name), None)
 
 
-def find(client, wanted):
-    """The model file of this source. The server allows several in different directories."""
+def find(client, wanted, absent):
+    """The model file of this source. The server allows several in different directories.
+
+    A directory that is named never leads to the file of another one when that is to be deleted.
+    """
     files = client.list_all(MODEL_FILE.path, worker_id=wanted["worker_id"])
     same = [one for one in files if all((one.get(key) or None) == (wanted.get(key) or None) for key in SOURCE_KEYS)]
+    there = [one for one in same if wanted.get("local_dir") in (None, one.get("local_dir") or "")]
+    if absent or len(there) == 1:
+        same = there
     if len(same) > 1:
-        there = [one.get("local_dir") for one in same]
-        same = [one for one in same if "local_dir" in wanted and (one.get("local_dir") or "") == wanted["local_dir"]]
-        if not same:
-            raise GpustackError(
-                f"There are {len(there)} model files of {wanted['title']}.",
-                reason="Ambiguous",
-                hint=f"Set local_dir to one of theirs: {', '.join(repr(one or '') for one in there)}.",
-            )
+        directories = ", ".join(repr(one.get("local_dir") or "") for one in same)
+        raise GpustackError(
+            f"There are {len(same)} model files of {wanted['title']}.",
+            reason="Ambiguous",
+            hint=f"Set local_dir to one of theirs: {directories}.",
+        )
     return dict(same[0], title=wanted["title"], worker_name=wanted["worker"]) if same else None
 
 
@@ -310,7 +315,7 @@ def body(module):
             module.warn(f"There is no worker {name!r} yet.")
         return when_unreachable(module)
     wanted["worker_id"] = worker["id"]
-    current = find(client, wanted)
+    current = find(client, wanted, absent)
     return report(module, remove(module, client, current) if absent else bring(module, client, wanted, current))
 
 

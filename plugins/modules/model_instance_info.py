@@ -17,12 +17,7 @@ author:
 extends_documentation_fragment:
   - inferops.gpustack.auth
   - inferops.gpustack.attributes
-attributes:
-  check_mode:
-    support: full
-    details: Returns an empty list, with a warning, when the server does not answer in check mode.
-  diff_mode:
-    support: none
+  - inferops.gpustack.info
 options:
   name:
     description: Name of the instance to read.
@@ -89,7 +84,7 @@ instances:
 """
 
 from ansible_collections.inferops.gpustack.plugins.module_utils import _info_module
-from ansible_collections.inferops.gpustack.plugins.module_utils._errors import ApiError
+from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError
 from ansible_collections.inferops.gpustack.plugins.module_utils._views import instance_view
 
 PATH = "/v2/model-instances"
@@ -126,7 +121,7 @@ def read_log(client, instance, lines):
         return [], "The instance has no worker yet."
     try:
         text = client.text(f"{PATH}/{instance['id']}/logs", tail=lines)
-    except ApiError as error:
+    except GpustackError as error:
         return [], error.message
     # The server adds what goes wrong later as text, and some of its own lines to the number that is asked for.
     return text.splitlines()[-lines:], None

@@ -22,10 +22,7 @@ extends_documentation_fragment:
   - inferops.gpustack.resource.rename
 attributes:
   check_mode:
-    support: full
     details: A deployment or a user that does not exist yet is a warning in check mode.
-  diff_mode:
-    support: full
 options:
   name:
     description:
@@ -164,8 +161,8 @@ import re
 
 from ansible_collections.inferops.gpustack.plugins.module_utils import _resource, _resource_module, _routes
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError
-from ansible_collections.inferops.gpustack.plugins.module_utils._model import CATEGORIES, same_members
-from ansible_collections.inferops.gpustack.plugins.module_utils._resource import Field
+from ansible_collections.inferops.gpustack.plugins.module_utils._model import CATEGORIES
+from ansible_collections.inferops.gpustack.plugins.module_utils._resource import Field, same_members
 from ansible_collections.inferops.gpustack.plugins.module_utils._views import access_policy
 
 NAME = re.compile(r"^[A-Za-z](?:[A-Za-z0-9_\-.:]*[A-Za-z0-9])?$")

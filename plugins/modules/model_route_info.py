@@ -17,12 +17,7 @@ author:
 extends_documentation_fragment:
   - inferops.gpustack.auth
   - inferops.gpustack.attributes
-attributes:
-  check_mode:
-    support: full
-    details: Returns an empty list, with a warning, when the server does not answer in check mode.
-  diff_mode:
-    support: none
+  - inferops.gpustack.info
 options:
   name:
     description: Name of the route to read. All are read when it is not set.

@@ -52,7 +52,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Write the worker's config file
+- name: Write the worker's config file, on the worker's host
   inferops.gpustack.registration_token:
     url: http://10.0.0.10
     password: "{{ gpustack_admin_password }}"

@@ -13,18 +13,16 @@ version_added: 0.1.0
 description:
   - Reads the server's version, its ways to sign in, the user of the credentials, the default cluster and the part of
     its configuration that administrators may read. Changes nothing and returns no secrets.
-  - To be told that a server does not answer or refuses the credentials is a use of it, too.
+  - Also of use to find out whether a server answers and accepts the credentials.
 author:
   - InferOps contributors (@inferops)
 extends_documentation_fragment:
   - inferops.gpustack.auth
   - inferops.gpustack.attributes
+  - inferops.gpustack.info
 attributes:
   check_mode:
-    support: full
     details: Returns nulls, with a warning, when the server does not answer in check mode.
-  diff_mode:
-    support: none
 """
 
 EXAMPLES = r"""

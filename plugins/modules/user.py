@@ -22,10 +22,8 @@ extends_documentation_fragment:
   - inferops.gpustack.resource.rename
 attributes:
   check_mode:
-    support: full
     details: A password is tried out in check mode too, which changes nothing.
   diff_mode:
-    support: full
     details: Of a password the diff shows only whether it changes.
 options:
   name:
@@ -68,7 +66,7 @@ options:
         unset.
     type: bool
   state:
-    description: Whether the user shall exist. GPUStack removes with a user all that it owns, its API keys for one.
+    description: Whether the user shall exist. GPUStack removes with a user all that it owns, such as its API keys.
     type: str
     choices: [present, absent]
     default: present
@@ -84,7 +82,7 @@ EXAMPLES = r"""
     password: "{{ gpustack_admin_password }}"
     name: li.wei
     full_name: Li Wei
-    user_password: Only_for-the1st+login
+    user_password: "{{ vault_li_wei_password }}"
     require_password_change: true
 
 - name: Keep the account of a service, and its password, as they are in the vault
@@ -92,7 +90,7 @@ EXAMPLES = r"""
     url: http://10.0.0.10
     password: "{{ gpustack_admin_password }}"
     name: chat-portal
-    user_password: Portal_2026-secret
+    user_password: "{{ vault_chat_portal_password }}"
     update_password: always
 
 - name: Deactivate a user

@@ -23,10 +23,7 @@ extends_documentation_fragment:
   - inferops.gpustack.resource
 attributes:
   check_mode:
-    support: full
     details: Does not wait in check mode. A worker that is not there yet, or not ready yet, is a warning.
-  diff_mode:
-    support: full
 options:
   name:
     description: Name of the worker. It is unique on the server, over all clusters.
@@ -42,7 +39,8 @@ options:
     description:
       - Labels the worker shall have, with texts as values.
       - Compared with V(allow_more_present) by default, so they are merged into the labels it has. V(strict) removes
-        labels that are not named, except those that the worker sets itself, C(os), C(arch) and C(worker-name).
+        labels that are not named, except those that the worker sets itself, C(os), C(arch), C(worker-name) and
+        C(gpustack.existence-check).
     type: dict
   maintenance:
     description:
@@ -74,7 +72,7 @@ options:
         instances of the deployment run as before.
       - Needs O(wait_timeout), which is the time for all of it. When it is over, or an instance finds no place, the
         worker stays in maintenance and is not deleted. Running the task again goes on from there.
-      - Deployments that no other ready worker of the cluster can take, by O(labels) or chosen devices, are an error
+      - Deployments that no other ready worker of the cluster can take, by its labels or its devices, are an error
         before anything is done.
     type: bool
     default: false
@@ -175,6 +173,7 @@ from http.client import HTTPException
 from urllib.request import ProxyHandler, build_opener
 
 from ansible_collections.inferops.gpustack.plugins.module_utils import _drain, _resource, _resource_module, _wait
+from ansible_collections.inferops.gpustack.plugins.module_utils._deployments import instances_of
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import (
     ApiError,
     GpustackError,
@@ -366,13 +365,15 @@ def check(module, client, wanted):
 
 def not_there(wanted):
     """What check mode says of a worker that has not registered yet."""
+    if not set(wanted) - {"name"}:
+        return {"changed": False, "diff": {}, "actions": [], "worker": {}}
     diff = _resource.diff_of(WORKER, wanted, None)
     return {"changed": True, "diff": diff, "actions": ["wait for worker"], "worker": {}}
 
 
 def remove(module, client):
     params = module.params
-    current = _resource.find(client, WORKER, params["name"])
+    current = _resource.locate(client, WORKER, params["name"], params["new_name"])
     moved = move_instances_away(module, client, current) if current else []
     result = _resource.sync(client, WORKER, None, current, module.check_mode)
     result["actions"] = moved + result["actions"]
@@ -400,16 +401,36 @@ def move_instances_away(module, client, worker):
     actions = keep_away(client, worker, module.check_mode)
     wait.done = {"changed": True, "actions": actions}
     for instance in instances:
-        actions.append(f"move instance: {instance['name']}")
+        action = f"move instance: {instance['name']}"
         if module.check_mode:
+            actions.append(action)
             continue
         replaced = instance["model_id"] not in [one["id"] for one in stuck]
         try:
+            if replaced:
+                settle(wait, client, params, worker, instance)
+            actions.append(action)
             see_through(wait, client, params, _drain.begin_move(client, instance, replaced))
         except GpustackError as error:
             error.results.update(changed=True, actions=actions)
             raise
     return actions
+
+
+def settle(wait, client, params, worker, instance):
+    """Wait until what its deployment has elsewhere runs, so that no more of it is away than this instance."""
+    try:
+        wait.until(
+            f"Before instance {instance['name']} is moved",
+            lambda: instances_of(client, instance["model_id"]),
+            lambda instances: _drain.unsettled(worker, instances),
+            params["wait_timeout"],
+            hint=STAYS_IN_MAINTENANCE,
+            since=0,
+        )
+    except WaitTimeout as error:
+        error.last = None
+        raise
 
 
 def see_through(wait, client, params, moving):
@@ -418,7 +439,7 @@ def see_through(wait, client, params, moving):
     try:
         wait.until(
             f"Moving instance {moving['name']}",
-            lambda: _drain.instances_of(client, moving["model_id"]),
+            lambda: instances_of(client, moving["model_id"]),
             lambda instances: _drain.not_moved(moving, instances),
             params["wait_timeout"],
             hint=STAYS_IN_MAINTENANCE,

@@ -17,12 +17,7 @@ author:
 extends_documentation_fragment:
   - inferops.gpustack.auth
   - inferops.gpustack.attributes
-attributes:
-  check_mode:
-    support: full
-    details: Returns an empty list, with a warning, when the server does not answer in check mode.
-  diff_mode:
-    support: none
+  - inferops.gpustack.info
 options:
   name:
     description: Only the worker of this name.
@@ -40,7 +35,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Read the workers that cannot be used
+- name: Read the workers that are not ready
   inferops.gpustack.worker_info:
     url: http://10.0.0.10
     password: "{{ gpustack_admin_password }}"
