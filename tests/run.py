@@ -33,14 +33,19 @@ LINT = [
     ["antsibull-changelog", "lint"],
     ["antsibull-docs", "lint-collection-docs", ".", "--plugin-docs"],
 ]
-#: name -> commands. `check_mode` and `first_run` need the lab's bare hosts, those after them the site that `first_run`
-#: made. `lab`, `prod` and `single_node` end that site.
-SUITES = {
+#: name -> commands. Two lines of work go on at the same time: most suites on the lab wait for hosts more than they
+#: compute, and the others need no lab.
+WITHOUT_LAB = {
     "lint": LINT,
     "unit": [[*PYTEST, "tests/unit"]],
     "preflight_corpus": [[*PYTEST, "-s", "tests/preflight_corpus"]],
     "artefact": [[*PYTEST, "tests/artefact"]],
     "sanity": [[sys.executable, "tests/sanity/run.py", "--quick"]],
+    "api": [[*PYTEST, "tests/integration", "--gpustack", os.environ.get("GPUSTACK", "2.3.0")]],
+}
+#: `check_mode` and `first_run` need the lab's bare hosts, those after them the site that `first_run` made. `prod` and
+#: `single_node` end that site.
+ON_LAB = {
     "lab": [[*PLAYBOOK, "lab/reset.yml"], [*PLAYBOOK, "lab/create.yml"]],
     "check_mode": [[*PYTEST, f"{E2E}/test_check_mode.py"]],
     "first_run": [[*PYTEST, "-s", f"{E2E}/test_first_run.py"]],
@@ -52,7 +57,6 @@ SUITES = {
     "molecule": [["molecule", "test", "-s", "default", "-s", "cluster", "--shared-state", "--destroy=never"]],
     "server": [[*PYTEST, f"{E2E}/test_server.py"]],
     "worker_down": [[*PYTEST, "-s", f"{E2E}/test_worker_down.py"]],
-    "api": [[*PYTEST, "tests/integration", "--gpustack", os.environ.get("GPUSTACK", "2.3.0")]],
     "prod": [[*PLAYBOOK, "lab/reset.yml"], [*PLAYBOOK, "lab/create.yml"], [*PYTEST, f"{E2E}/test_prod.py"]],
     # Reset, or Molecule remembers an earlier run and leaves its `prepare` out.
     "single_node": [
@@ -61,99 +65,109 @@ SUITES = {
     ],
     "second_checkout": [[*PYTEST, f"{E2E}/test_second_checkout.py"]],
 }
-#: A suite that runs beside others -> the one it starts with. The lab is built while linters and unit tests need one
-#: core; the tests of the API need one while tests on the lab's hosts wait.
-BESIDE = {"lab": "lint", "api": "limit"}
-FULL = {
+FULL_WITHOUT_LAB = {
     "api_versions": [[*PYTEST, "tests/integration", "--gpustack", "2.2.3,2.1.2"]],
     "sanity_full": [[sys.executable, "tests/sanity/run.py"]],
+}
+FULL_ON_LAB = {
     "kill_each": [[*PYTEST, f"{E2E}/test_kill_each.py"]],
 }
+ALL = {**WITHOUT_LAB, **FULL_WITHOUT_LAB, **ON_LAB, **FULL_ON_LAB}
 
 
-class Beside(threading.Thread):
-    """A suite that runs beside others and shows its output in its turn."""
+class Line(threading.Thread):
+    """Suites that run one after the other. `logged`: what they print goes to files instead of the console."""
 
-    def __init__(self, name, deadline):
+    def __init__(self, suites, deadline, logged=False):
         super().__init__(daemon=True)
-        OUTPUT.mkdir(exist_ok=True)
-        self.suite, self.deadline = name, deadline
-        self.log = OUTPUT / f"{name}.log"
-        self.code, self.seconds = 0, 0.0
-        self.start()
+        self.left, self.deadline, self.logged = list(suites), deadline, logged
+        self.rows, self.process = {}, None
 
     def run(self):
-        started = time.monotonic()
-        with open(self.log, "w") as log:
-            self.code = run_suite(self.suite, self.deadline, log)
-        self.seconds = time.monotonic() - started
+        while self.left:
+            name = self.left.pop(0)
+            started = time.monotonic()
+            with open(log_of(name), "w") if self.logged else contextlib.nullcontext() as output:
+                code = self.suite(name, output)
+            result = {0: "passed", NOTHING_RAN: "skipped", 124: "timed out"}.get(code, "failed")
+            self.rows[name] = result, time.monotonic() - started
+            if result == "timed out" or (result == "failed" and name == "lab"):
+                self.rows.update((rest, ("not run", 0)) for rest in self.left)
+                self.left = []
 
-    def finish(self):
-        self.join()
-        print(self.log.read_text(), flush=True)
-        return self.code
+    def suite(self, name, output):
+        """Exit code of the first command that fails, else 0."""
+        for command in ALL[name]:
+            code = self.command(command, output)
+            if code:
+                return code
+        return 0
+
+    def command(self, command, output):
+        """Exit code; 124 when the time was up. The command gets a moment to end what it has started itself."""
+        print(f"+ {' '.join(command)}", file=output, flush=True)
+        self.process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output, start_new_session=True)
+        try:
+            return self.process.wait(max(1, self.deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(30)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            return 124
+
+    def stop(self):
+        self.left = []
+        if self.process:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGTERM)
 
 
-def run_suite(name, deadline, output=None):
-    """Exit code of the first command that fails, else 0."""
-    for command in {**SUITES, **FULL}[name]:
-        code = run(command, max(1, deadline - time.monotonic()), output)
-        if code:
-            return code
-    return 0
-
-
-def run(command, seconds, output=None):
-    """Exit code; 124 when the time was up. The command gets a moment to end what it has started itself."""
-    print(f"+ {' '.join(command)}", file=output, flush=True)
-    process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output, start_new_session=True)
-    try:
-        return process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGINT)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(30)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        return 124
-    except KeyboardInterrupt:
-        os.killpg(process.pid, signal.SIGTERM)
-        raise
+def log_of(name):
+    OUTPUT.mkdir(exist_ok=True)
+    return OUTPUT / f"{name}.log"
 
 
 def table(rows):
     lines = [f"{'suite':<18} {'result':<10} {'seconds':>8}", "-" * 38]
-    lines += [f"{name:<18} {result:<10} {seconds:>8.0f}" for name, result, seconds in rows]
+    lines += [f"{name:<18} {result:<10} {seconds:>8.0f}" for name, (result, seconds) in rows.items()]
     return "\n".join(lines)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="also the suites that take longer than a test run may")
-    parser.add_argument("--only", nargs="+", metavar="SUITE", choices=[*SUITES, *FULL])
+    parser.add_argument("--only", nargs="+", metavar="SUITE", choices=ALL)
     options = parser.parse_args()
-    suites = dict(SUITES, **FULL) if options.full or options.only else SUITES
+    suites = ALL if options.full or options.only else {**WITHOUT_LAB, **ON_LAB}
     chosen = [name for name in suites if not options.only or name in options.only]
     os.environ.setdefault("VIRTUAL_ENV", sys.prefix)
     os.environ["PATH"] = f"{Path(sys.prefix) / 'bin'}:{os.environ['PATH']}"
     begin = time.monotonic()
     deadline = begin + (LIMIT_S if not options.full else 4 * LIMIT_S)
-    beside = {}
-    rows = []
-    for name in chosen:
-        beside.update({one: Beside(one, deadline) for one in chosen if BESIDE.get(one) == name})
-        started = time.monotonic()
-        code = beside[name].finish() if name in beside else run_suite(name, deadline)
-        result = {0: "passed", NOTHING_RAN: "skipped", 124: "timed out"}.get(code, "failed")
-        rows.append((name, result, beside[name].seconds if name in beside else time.monotonic() - started))
-        if result == "timed out" or (result == "failed" and name == "lab"):
-            rows += [(rest, "not run", 0) for rest in chosen[len(rows) :]]
-            break
-    overlap = "; ".join(f"{one} runs beside {other} and what follows" for one, other in BESIDE.items())
-    print(f"\n{table(rows)}\n\n{time.monotonic() - begin:.0f} s in all; {overlap}.", flush=True)
-    skipped = sum(result == "skipped" for _, result, _ in rows)
-    failed = sum(result not in ("passed", "skipped") for _, result, _ in rows)
+    on_lab = [name for name in chosen if name in ON_LAB or name in FULL_ON_LAB]
+    without = [name for name in chosen if name not in on_lab]
+    both = bool(on_lab and without)
+    lines = [Line(on_lab, deadline), Line(without, deadline, logged=both)]
+    try:
+        for line in lines:
+            line.start()
+        for line in lines:
+            line.join()
+    except KeyboardInterrupt:
+        for line in lines:
+            line.stop()
+        raise
+    for name in lines[1].rows if both else ():
+        print(log_of(name).read_text(), flush=True)
+    found = {**lines[0].rows, **lines[1].rows}
+    rows = {name: found[name] for name in chosen}
+    how = "two lines at the same time" if both else "one line"
+    print(f"\n{table(rows)}\n\n{time.monotonic() - begin:.0f} s in all, in {how}.", flush=True)
+    skipped = sum(result == "skipped" for result, _ in rows.values())
+    failed = sum(result not in ("passed", "skipped") for result, _ in rows.values())
     print(f"suites: {len(rows) - failed - skipped} passed, {failed} failed, {skipped} skipped", flush=True)
     return 1 if failed else 0
 

@@ -19,6 +19,8 @@ description:
   - GPUStack cannot change the secret or the life of a key. When O(secret) or O(expires_in) asks for another one, the
     key is deleted and made again. It keeps what the task does not name, gets a new id, and does not work for a moment.
     Without O(secret) that is not possible, and such a task fails.
+  - Write O(scope) and the other limits of the key into such a task. A run that is killed after the deletion leaves no
+    key, and the next one makes it from the task alone.
 author:
   - InferOps contributors (@inferops)
 extends_documentation_fragment:

@@ -79,7 +79,19 @@ class Postgres:
 def _binaries():
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
     if not found and os.geteuid() == 0:
-        subprocess.run(["apt-get", "install", "-y", "-q", "--no-install-recommends", "postgresql"], check=True)
+        subprocess.run(
+            [
+                "apt-get",
+                "-o",
+                "DPkg::Lock::Timeout=300",
+                "install",
+                "-y",
+                "-q",
+                "--no-install-recommends",
+                "postgresql",
+            ],
+            check=True,
+        )
         found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
     if not found:
         raise RuntimeError("There is no PostgreSQL on this machine: apt-get install postgresql")
