@@ -218,6 +218,25 @@ def test_the_end(run, row, use):
 
 
 @since_2_2
+def test_a_secret_of_a_key_that_expired(run, api, use):
+    """It opens nothing any more, and is taken all the same: the key that works must not be lost over it."""
+    run(MODULE, **NEW)
+    expired = api.post(PATH, {"name": "expired", "custom": OTHER, "expires_in": 1})
+    end = time.monotonic() + 10
+    while use(OTHER) != UNKNOWN:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    before = api.items(PATH)
+    message = (
+        f"secret of api key {NAME} is that of another key already: expired (id {expired['id']}). "
+        "Give each key a secret of its own."
+    )
+    refused(run, MODULE, message, reason="AlreadyExists", name=NAME, secret=OTHER)
+    assert use(SECRET)[0] == 200
+    assert api.items(PATH) == before
+
+
+@since_2_2
 @pytest.mark.trap(12, not_on=OLD)
 def test_a_key_of_another_user(run, server, api, row, eve):
     run(MODULE, **NEW)

@@ -183,6 +183,19 @@ def test_truncated(client, proxy):
     assert error.hint == "The request may have been carried out. Run the task again."
 
 
+def test_an_error_that_breaks_off(client, proxy, pauses):
+    def fault(handler):
+        handler.send(502, b"<html>half of a", {"Content-Type": "text/html"}, length=1000)
+        handler.close_connection = True
+
+    proxy.fault("POST", CLUSTERS, fault)
+    error = failing(ApiError, client.post, CLUSTERS, {"name": "x"})
+    assert (error.status, error.endpoint) == (502, f"POST {CLUSTERS}")
+    proxy.fault("GET", CLUSTERS, fault)
+    assert client.list_all(CLUSTERS)
+    assert len(pauses) == 1
+
+
 def test_reset(client, proxy, pauses):
     proxy.fault("GET", CLUSTERS, fault_proxy.reset(), count=2)
     assert client.list_all(CLUSTERS)

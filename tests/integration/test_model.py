@@ -152,6 +152,26 @@ def test_secrets_in_the_environment(run, made, row, secrets):
     assert done["model"]["env"] == {"HF_TOKEN": "********", "A": "1"}
 
 
+@pytest.mark.parametrize("spelling", ["--hf-token={}", "--hf-token {}"])
+def test_secrets_in_the_arguments(run, made, row, secrets, spelling):
+    token = secrets.add("hf_Canary+argument")
+    options = {"name": NAME, "backend_parameters": [spelling.format(token), "--max-num-batched-tokens=8192"]}
+    done = changes(run, MODULE, **options)
+    assert row()["backend_parameters"] == options["backend_parameters"]
+    shown = [spelling.format("********"), "--max-num-batched-tokens=8192"]
+    assert done["model"]["backend_parameters"] == done["diff"]["after"]["backend_parameters"] == shown
+    assert run("model_info", name=NAME)["models"][0]["backend_parameters"] == shown
+    command = "vllm serve {{model_path}} " + spelling
+    done = changes(run, MODULE, name=NAME, run_command=command.format(token), backend_parameters=[])
+    assert done["model"]["run_command"] == command.format("********")
+    assert run("model_info", name=NAME)["models"][0]["run_command"] == command.format("********")
+
+
+def test_a_new_secret_in_the_arguments_is_a_change(run, made, secrets):
+    for token in ("hf_Canary-one", "hf_Canary-two"):
+        changes(run, MODULE, name=NAME, backend_parameters=[f"--hf-token={secrets.add(token)}"])
+
+
 def test_wrong_credentials(run):
     endpoint = "GET /v2/models?page=1&perPage=100&search=qwen"
     message = (
@@ -259,6 +279,41 @@ def test_what_the_server_fills_in(api, run, made, row):
     stays(run, MODULE, **NEW)
     changes(run, MODULE, name=NAME, description="x")
     assert (row()["backend_version"], row()["categories"], row()["meta"]) == ("0.11.0", ["llm"], {"n": 1})
+
+
+def test_what_the_server_fills_in_for_an_empty_option(api, run, made, row):
+    choose = {"backend_version": "", "categories": []}
+    # A new deployment is given nothing yet: that is for the worker and the scheduler to write.
+    stays(run, MODULE, **NEW, **choose)
+    api.put(f"{PATH}/{made['id']}", {**made, "backend_version": "0.11.0", "categories": ["llm"]})
+    stays(run, MODULE, **NEW, **choose)
+    done = changes(run, MODULE, **NEW, **choose, description="x")
+    assert done["actions"] == ["update model: description"]
+    assert (row()["backend_version"], row()["categories"]) == ("0.11.0", ["llm"])
+    # Another engine has other versions.
+    changes(run, MODULE, **{**NEW, **choose, "backend": "SGLang"})
+    assert (row()["backend_version"], row()["categories"]) == (None, ["llm"])
+
+
+def test_fewer_devices(api, run, worker, deploy):
+    """The scheduler writes down how many of the chosen devices a replica uses."""
+    devices = [f"{worker.name}:cuda:{number}" for number in range(2)]
+    model = deploy(gpu_selector={"gpu_ids": devices}, enable_model_route=False)
+    path = f"{PATH}/{model['id']}"
+    filled_up = api.wait(path, lambda found: (found["gpu_selector"] or {}).get("gpus_per_replica"))
+    assert filled_up["gpu_selector"]["gpus_per_replica"] == 2
+    stays(run, MODULE, name=model["name"], gpu_selector={"gpu_ids": devices})
+    changes(run, MODULE, name=model["name"], gpu_selector={"gpu_ids": devices[:1]})
+    assert api.get(path)["gpu_selector"]["gpu_ids"] == devices[:1]
+
+
+def test_more_replicas_of_a_deployment_without_options(api, run, worker, deploy):
+    """The server stores an empty option in more than one way, and neither makes what runs outdated."""
+    model = deploy(env={}, backend_parameters=[], enable_model_route=False)
+    api.wait("/v2/model-instances", lambda found: "running" in str(found["items"]), model_id=model["id"])
+    done = run(MODULE, name=model["name"], env={}, backend_parameters=[], replicas=2)
+    assert (done["actions"], done["outdated_instances"], done["warnings"]) == (["update model: replicas"], [], [])
+    assert "inferops.gpustack" not in (api.get(f"{PATH}/{model['id']}")["meta"] or {})
 
 
 @pytest.mark.trap(32)

@@ -89,6 +89,34 @@ def test_a_directory_cannot_change(run, files, worker):
         )
 
 
+def test_files_of_other_directories_stay(run, files, worker):
+    of_repository = {"worker": worker.name, "huggingface_repo_id": REPOSITORY}
+    run(MODULE, **of_repository, local_dir="/data/one")
+    for _ in range(2):
+        stays(run, MODULE, **of_repository, state="absent", local_dir="/data/other")
+        stays(run, MODULE, **of_repository, state="absent", local_dir="")
+    assert len(files()) == 1
+    run(MODULE, worker=worker.name, huggingface_repo_id=REPOSITORY, huggingface_filename="*", local_dir="/data/three")
+    stays(run, MODULE, **of_repository, state="absent", local_dir="/data/three")
+    changes(run, MODULE, **of_repository, state="absent", local_dir="/data/one")
+    assert [one["local_dir"] for one in files()] == ["/data/three"]
+
+
+def test_several_directories(run, api, files, worker):
+    source = {"source": "huggingface", "huggingface_repo_id": REPOSITORY, "worker_id": worker.id}
+    for directory in ("/data/one", "/data/two"):
+        api.post(PATH, {**source, "local_dir": directory})
+    of_repository = {"worker": worker.name, "huggingface_repo_id": REPOSITORY}
+    message = f"There are 2 model files of {REPOSITORY} on {worker.name}. Set local_dir to one of theirs: {{0}}."
+    directories = ", ".join(repr(one["local_dir"]) for one in files())
+    for state in ("present", "absent"):
+        refused(run, MODULE, message.format(directories), reason="Ambiguous", state=state, **of_repository)
+    for _ in range(2):
+        stays(run, MODULE, **of_repository, state="absent", local_dir="/data/three")
+    changes(run, MODULE, **of_repository, state="absent", local_dir="/data/two")
+    assert [one["local_dir"] for one in files()] == ["/data/one"]
+
+
 @pytest.mark.trap(48)
 def test_duplicates(run, files, worker, api):
     source = {"source": "local_path", "local_path": LOCAL, "worker_id": worker.id}

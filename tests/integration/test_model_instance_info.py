@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import fault_proxy
 import pytest
 
 MODULE = "model_instance_info"
@@ -40,6 +41,24 @@ def test_log(run, instance):
     assert len(whole["log"]) > 1
     (last,) = run(MODULE, name=made["name"], log_lines=1)["instances"]
     assert last["log"] == whole["log"][-1:]
+
+
+@pytest.mark.parametrize(
+    ("fault", "problem"),
+    [
+        (fault_proxy.slow(3), "did not answer within 1 s."),
+        (fault_proxy.reset(), "does not answer"),
+        (fault_proxy.truncated(), "stopped in the middle of its answer"),
+        (fault_proxy.status(502), "answered 502"),
+    ],
+    ids=["slow", "reset", "truncated", "502"],
+)
+def test_a_log_that_does_not_come(run, instance, proxy, fault, problem):
+    made = instance("running")
+    proxy.fault("GET", f"{PATH}/{made['id']}/logs", fault, count=None)
+    (found,) = run(MODULE, url=proxy.url, timeout=1, name=made["name"], log_lines=5)["instances"]
+    assert (found["state"], found["log"]) == ("running", [])
+    assert problem in found["log_problem"]
 
 
 def test_failed(run, instance, worker):

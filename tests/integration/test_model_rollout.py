@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
+from ansible_collections.inferops.gpustack.plugins.module_utils import _wait
 from steps import refused, stays
 
 MODULE = "model"
@@ -48,6 +51,28 @@ def running(run, options):
 @pytest.fixture
 def instances(api):
     return lambda model: api.items(INSTANCES, model_id=model["id"])
+
+
+@pytest.fixture
+def run_in_slices(run, monkeypatch):
+    """The results of all slices, when the module is started again and again as its action plugin does it."""
+    monkeypatch.setattr(_wait, "SHORTEST_SLICE", 1)
+    monkeypatch.setattr(_wait, "LONGEST_SLICE", 1)
+
+    def call(**options):
+        begun = time.monotonic()
+        said, memory = None, {}
+        while True:
+            given = {"elapsed": time.monotonic() - begun, "said": said, "memory": memory}
+            result = run(MODULE, wait_slice=given, **options)
+            yield result
+            waiting = result.get("waiting")
+            if waiting is None:
+                return
+            said, memory = waiting["for"], waiting["memory"]
+            assert time.monotonic() - begun < 60, said
+
+    return call
 
 
 def arguments(worker, name):
@@ -154,6 +179,34 @@ def test_ramp(run, worker, options):
     stays(run, MODULE, **options, ramp=True)
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"ramp": True, "replicas": 3},
+        {"restart": "always"},
+        {"restart": "always", "ramp": True},
+    ],
+    ids=lambda how: "-".join(how),
+)
+def test_a_new_deployment_in_slices(run_in_slices, api, worker, options, instances, how):
+    """What an earlier slice has started is neither a reason to start over, nor older than the task."""
+    worker.behave(options["name"], slow=3)
+    slices = []
+    for result in run_in_slices(**{**options, **how}, wait=True):
+        slices.append(result)
+        if len(slices) == 1:
+            name = options["name"]
+            api.wait(INSTANCES, lambda found: "starting" in [one["state"] for one in found["items"]], search=name)
+    assert len(slices) > 2
+    actions = [action for one in slices for action in one["actions"]]
+    assert actions == ["create model"] + (["update model: replicas"] if "ramp" in how else [])
+    replicas = how.get("replicas", 2)
+    made = slices[-1]["model"]
+    assert made["ready_replicas"] == replicas
+    assert sorted(start.name for start in worker.starts) == sorted(one["name"] for one in instances(made))
+    assert worker.running_counts(options["name"]) == list(range(1, replicas + 1))
+
+
 def test_ramp_stops_at_a_first_instance_that_fails(run, api, worker, options):
     worker.behave(options["name"], fail="CUDA out of memory")
     result = run(MODULE, **options, restart_on_error=False, ramp=True, ok=False)
@@ -197,7 +250,7 @@ def test_ramp_without_a_worker(run, options):
     assert "No ready worker fits" in done["warnings"][0]
 
 
-def test_an_answer_that_does_not_come(run, api, server, worker, options, running):
+def test_an_answer_that_does_not_come(run, api, server, worker, options, running, instances):
     changed = {**options, "backend_parameters": [SMALL, *NEW], "restart": "on_change", "wait_timeout": 10}
     if server.version != "2.1.2":
         # A key that may not ask models. Waiting would not help.
@@ -211,6 +264,10 @@ def test_an_answer_that_does_not_come(run, api, server, worker, options, running
     result = run(MODULE, **changed, ok=False)
     assert result["failure"]["reason"] == "Timeout"
     assert "Waiting for an answer of deployment" in result["msg"]
+    keys = {"name", "state", "state_message", "worker_name", "restart_count"}
+    seen = [one for one in result["last"] if "log" not in one]
+    assert sorted(one["name"] for one in seen) == sorted(one["name"] for one in instances(running))
+    assert all(set(one) == keys for one in seen)
 
 
 def test_wait_tells_what_it_waits_for(run, worker, options):

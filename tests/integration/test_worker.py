@@ -99,6 +99,14 @@ def test_rename(run, api, make_worker, unique):
     assert api.get(f"{PATH}/{worker.id}")["name"] == new
 
 
+@pytest.mark.parametrize("is_renamed", [False, True])
+def test_delete_by_either_name(run, api, make_worker, unique, is_renamed):
+    old, new = unique("worker"), unique("worker")
+    worker = make_worker(new if is_renamed else old)
+    changes(run, MODULE, name=old, new_name=new, state="absent")
+    assert api.find(PATH, id=worker.id) is None
+
+
 @pytest.mark.trap(22)
 def test_rename_to_a_taken_name(run, api, worker, other_worker, row):
     with pytest.raises(Refused) as caught:
@@ -192,6 +200,27 @@ def test_drain_that_is_not_done_in_time(run, api, worker, row, leaving, deploy):
     changes(run, MODULE, wait_timeout=2, **options)
 
 
+def test_drain_that_is_taken_up_again(run, api, worker, row, leaving, deploy):
+    """What an earlier run has moved runs before the next instance goes."""
+    model = deploy(replicas=2, worker_selector={"pool": "a"})
+    running_on(api, model, leaving, 2)
+    run(MODULE, name=worker.name, labels={"pool": "a"})
+    worker.behave(model["name"], slow=5)
+    options = {"name": leaving.name, "state": "absent", "drain": True}
+    first = run(MODULE, ok=False, wait_timeout=2, **options)
+    assert first["failure"]["reason"] == "Timeout"
+    # One is still there to answer requests, and the other one is starting.
+    second = run(MODULE, ok=False, wait_timeout=1, **options)
+    assert second["failure"]["reason"] == "Timeout"
+    assert second["msg"].startswith("Before instance ")
+    assert second["actions"] == []
+    assert leaving.running_counts(model["name"]) == [1, 2, 1]
+    changes(run, MODULE, wait_timeout=60, **options)
+    running_on(api, model, worker, 2)
+    # The last one left before its successor ran, and after the first one's did.
+    assert (leaving.running_counts(model["name"])[2:], worker.running_counts(model["name"])) == ([1, 0], [1, 2])
+
+
 def test_drain_force(run, api, leaving, deploy):
     model = deploy(worker_selector={"pool": "a"})
     running_on(api, model, leaving, 1)
@@ -213,6 +242,9 @@ def test_no_such_worker(run):
     stays(run, MODULE, name="nobody", state="absent")
     predicted = run(MODULE, check=True, name="nobody", labels={"rack": "r1"})
     assert (predicted["changed"], predicted["actions"], predicted["worker"]) == (True, ["wait for worker"], {})
+    predicted = run(MODULE, check=True, name="nobody", state="ready", wait_timeout=60)
+    assert (predicted["changed"], predicted["actions"], predicted["diff"]) == (False, [], {})
+    assert "The server knows no worker named 'nobody'" in predicted["warnings"][0]
 
 
 @pytest.mark.parametrize(

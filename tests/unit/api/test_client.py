@@ -162,6 +162,14 @@ def test_error_of_a_gateway(server):
     assert "not GPUStack's own answer" in error.hint
 
 
+def test_an_error_that_breaks_off_keeps_its_status(server):
+    server.on("POST", "/x", {"message": "half of it"}, status=502, headers={"Content-Length": "1000"})
+    with pytest.raises(ApiError) as caught:
+        client_of(server).post("/x", {})
+    assert (caught.value.status, caught.value.endpoint) == (502, "POST /x")
+    assert caught.value.for_people().startswith("POST /x answered 502")
+
+
 def test_success_that_is_no_json(server):
     server.on("GET", "/x", "<html>login</html>")
     with pytest.raises(ApiError, match="login"):
@@ -263,6 +271,27 @@ def test_list_all_reads_every_page(server):
     found = client_of(server).list_all("/l", name="a", search=None)
     assert [one["id"] for one in found] == [1, 2, 3, 4]
     assert len(server.requests) == 3
+
+
+def lists(server, page, ids, total, pages):
+    answer = {"items": [{"id": one} for one in ids], "pagination": {"total": total, "totalPage": pages}}
+    server.on("GET", f"/l?page={page}&perPage=100", answer)
+
+
+def test_list_all_reads_again_what_changed_meanwhile(server):
+    """1 is deleted between the pages, so 3 moves to the first one and is on neither."""
+    lists(server, 1, [1, 2], total=3, pages=2)
+    lists(server, 2, [], total=2, pages=1)
+    lists(server, 1, [2, 3], total=2, pages=1)
+    assert [one["id"] for one in client_of(server).list_all("/l")] == [2, 3]
+    assert len(server.requests) == 3
+
+
+def test_list_all_of_what_changes_all_the_time(server):
+    lists(server, 1, [1], total=2, pages=2)
+    lists(server, 2, [2], total=3, pages=2)
+    assert [one["id"] for one in client_of(server).list_all("/l")] == [1, 2]
+    assert len(server.requests) == 2 * _client.ATTEMPTS
 
 
 def test_list_all_of_nothing(server):

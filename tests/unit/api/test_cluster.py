@@ -70,6 +70,22 @@ def test_needs_credentials(server, run):
     assert "one of the following is required: password, api_key" in result["msg"]
 
 
+@pytest.mark.parametrize("empty", [{"api_key": ""}, {"password": ""}, {"api_key": "", "password": ""}])
+def test_empty_credentials_are_none(server, run, empty):
+    result = run("cluster", name="lab", **{"password": None, **empty})
+    assert result["msg"] == (
+        "Neither password nor api_key is set. "
+        "Set one of them, or the environment variable GPUSTACK_PASSWORD or GPUSTACK_API_KEY."
+    )
+    assert result["failure"]["reason"] == "Invalid"
+    assert server.requests == []
+
+
+def test_an_empty_key_gives_way_to_a_password(server, run):
+    server.play(PRESENT)
+    assert run("cluster", name="lab", api_key="")["changed"] is False
+
+
 def test_credentials_from_the_environment(server, run, monkeypatch):
     monkeypatch.setenv("GPUSTACK_API_KEY", "gpustack_key")
     monkeypatch.setenv("GPUSTACK_URL", server.url)

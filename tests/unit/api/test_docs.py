@@ -61,15 +61,25 @@ def documented(options):
     return found
 
 
-def options_of(module):
-    """The options a module documents, those of its fragments included."""
-    page = yaml.safe_load(module.DOCUMENTATION)
-    options = dict(page.get("options") or {})
-    for fragment in page["extends_documentation_fragment"]:
+def pages_of(module):
+    """Its own documentation, and the fragments of that."""
+    own = yaml.safe_load(module.DOCUMENTATION)
+    pages = [own]
+    for fragment in own["extends_documentation_fragment"]:
         file, _, part = fragment.partition("inferops.gpustack.")[2].partition(".")
         text = getattr(importlib.import_module(FRAGMENTS + file).ModuleDocFragment, (part or "documentation").upper())
-        options.update(yaml.safe_load(text)["options"])
-    return options
+        pages.append(yaml.safe_load(text))
+    return pages
+
+
+def options_of(module):
+    return {name: option for page in pages_of(module) for name, option in (page.get("options") or {}).items()}
+
+
+def support_of(module):
+    """What it says of each attribute: whether, and with which restriction, it supports it."""
+    found = [page.get("attributes") or {} for page in pages_of(module)]
+    return {name: page[name]["support"] for page in found for name in page if "support" in page[name]}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -95,7 +105,9 @@ def test_documentation_is_complete(name):
     documentation = yaml.safe_load(module.DOCUMENTATION)
     assert documentation["module"] == name
     assert documentation["version_added"] == "0.1.0"
-    assert set(documentation["attributes"]) == {"check_mode", "diff_mode"}
+    support = support_of(module)
+    assert support["check_mode"] == "full"
+    assert support["diff_mode"] in ("full", "none")
     for task in yaml.load(module.EXAMPLES, AnsibleYaml):
         for action, options in task.items():
             if action.startswith("inferops.gpustack."):

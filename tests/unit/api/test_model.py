@@ -309,3 +309,29 @@ def test_error_of_the_server(server, run):
         "endpoint": f"PUT {PATH}",
         "hint": "",
     }
+
+
+def test_more_replicas_leave_no_record_of_empty_options(server, run):
+    under(server, instance(1), env={}, backend_parameters=[])
+    result = run("model", name="qwen-h20", env={}, backend_parameters=[], replicas=3)
+    assert (result["actions"], result["outdated_instances"]) == (["update model: replicas"], [])
+    assert put_body(server)["meta"] == {}
+
+
+def test_fewer_devices_than_the_scheduler_counted(server, run):
+    """It wrote how many of the devices chosen then one replica uses, which the server would refuse now."""
+    server.play(stored(gpu_selector={"gpu_ids": ["a:cuda:0", "a:cuda:1"], "gpus_per_replica": 2}))
+    server.on("PUT", PATH, lambda body: dict(PRESENT["answer"]["items"][0], **body))
+    run("model", name="qwen-h20", gpu_selector={"gpu_ids": ["a:cuda:0"]})
+    assert put_body(server)["gpu_selector"] == {"gpu_ids": ["a:cuda:0"]}
+
+
+def test_create_in_one_of_two_clusters_of_the_same_name(server, run):
+    server.play(ABSENT)
+    listed(server, "/v2/clusters", {"id": 1, "name": "lab"}, {"id": 2, "name": "lab"}, {"id": 3, "name": "other"})
+    result = run("model", cluster="lab", **OPTIONS)
+    assert result["msg"] == (
+        "There are 2 of cluster lab, in different organizations: id 1, 2. Connect as a user who sees one of them only."
+    )
+    assert result["failure"]["reason"] == "Ambiguous"
+    assert server.sent() == []

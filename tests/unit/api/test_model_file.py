@@ -157,6 +157,20 @@ def test_several_files_of_one_source(server, run, worker):
     assert run("model_file", huggingface_filename="*.gguf", **DOWNLOAD)["model_file"]["id"] == 3
 
 
+@pytest.mark.parametrize(("local_dir", "number"), [("", 1), ("/data/qwen", 2), ("/data/other", None)])
+def test_only_the_file_of_the_named_directory_is_deleted(server, run, worker, local_dir, number):
+    repository = "Qwen/Qwen3-0.6B"
+    has(
+        server,
+        stored("ready", 1, huggingface_repo_id=repository),
+        stored("ready", 2, huggingface_repo_id=repository, local_dir="/data/qwen"),
+    )
+    server.on("DELETE", f"{FILES}/{number}", None)
+    result = run("model_file", state="absent", local_dir=local_dir, **DOWNLOAD)
+    assert result["changed"] is (number is not None)
+    assert [path for _, path, _ in server.sent()] == ([f"{FILES}/{number}?cleanup=false"] if number else [])
+
+
 def test_what_a_deletion_takes_away_is_in_the_diff(server, run, worker):
     has(server, stored("ready", local_path=PATH))
     result = run("model_file", check=True, state="absent", **HERE)

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from ansible_collections.inferops.gpustack.plugins.module_utils import _resource
+from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError
 from ansible_collections.inferops.gpustack.plugins.module_utils._resource import Field, Resource
 
 THING = Resource(
@@ -17,6 +20,7 @@ THING = Resource(
         Field("origin", create_only=True),
         Field("pin", secret=True),
         Field("state", server_owned=True),
+        Field("kind", server_fills=True),
     ),
     echo=("kept",),
 )
@@ -29,6 +33,7 @@ CURRENT = {
     "origin": "here",
     "pin": "1234",
     "state": "ready",
+    "kind": "chosen",
     "kept": True,
     "updated_at": "now",
 }
@@ -59,6 +64,17 @@ def test_empty_clears():
     assert _resource.update_payload(THING, {"note": ""}, current)["note"] is None
 
 
+@pytest.mark.parametrize("empty", ["", [], {}])
+def test_empty_lets_the_server_choose(empty):
+    """What it chose is neither a difference nor taken back by a change of something else."""
+    wanted = {"kind": empty, "size": 2}
+    assert _resource.differences(THING, wanted, CURRENT) == {"size": (1, 2)}
+    assert _resource.update_payload(THING, wanted, CURRENT)["kind"] == "chosen"
+    diff = _resource.diff_of(THING, wanted, CURRENT)
+    assert diff["before"]["kind"] == diff["after"]["kind"] == "chosen"
+    assert _resource.create_payload(THING, {"name": "a", "kind": empty})["kind"] == empty
+
+
 @pytest.mark.parametrize("value", [0, False])
 def test_zero_and_false_are_values(value):
     assert _resource.desired(THING, {"size": value}) == {"size": value}
@@ -82,6 +98,7 @@ def test_update_is_laid_over_the_current_object():
         "sizeInApi": 2,
         "tags": ["x", "y"],
         "pin": "1234",
+        "kind": "chosen",
         "kept": True,
     }
 
@@ -106,6 +123,20 @@ class Recorder:
             return dict(body or {}, id=7)
 
         return call
+
+
+def listing(*things):
+    return SimpleNamespace(list_all=lambda path, **filters: list(things))
+
+
+def test_two_of_one_name_are_not_guessed_between():
+    a, other = {"id": 7, "name": "a"}, {"id": 8, "name": "ab"}
+    assert _resource.find(listing(other, a), THING, "a") == a
+    assert _resource.find(listing(other), THING, "a") is None
+    with pytest.raises(GpustackError) as caught:
+        _resource.find(listing(other, a, {"id": 9, "name": "a"}), THING, "a")
+    assert caught.value.reason == "Ambiguous"
+    assert caught.value.message == "There are 2 of thing a, in different organizations: id 7, 9."
 
 
 def sync(wanted, current, check=False):

@@ -76,3 +76,34 @@ def test_every_instance_can_be_made_outdated():
     both = [instance(1), instance(2, restarts=3)]
     model = dict(OLD, meta=_revision.meta_with(OLD, _revision.record_all(OLD, both)))
     assert names(model, both) == ["i1", "i2"]
+
+
+FILLED_UP = ("gpu_selector", "extended_kv_cache", "speculative_config")
+
+
+@pytest.mark.parametrize("field", ["run_command", "env", "backend_parameters", "worker_selector", *FILLED_UP])
+def test_empty_is_empty(field):
+    spelled = [dict(OLD, **{field: empty}) for empty in (None, {}, [], "")]
+    assert not any(_revision.differs(one, other) for one in spelled for other in spelled)
+
+
+@pytest.mark.parametrize("field", FILLED_UP)
+def test_keys_without_a_value_are_none(field):
+    filled_up = dict(OLD, **{field: {"gpu_ids": None, "gpus_per_replica": None}})
+    assert not _revision.differs(OLD, filled_up)
+    assert not _revision.differs(filled_up, dict(OLD, **{field: {}}))
+    written = dict(OLD, **{field: {"gpu_ids": ["a:cuda:0"], "gpus_per_replica": None}})
+    assert not _revision.differs(written, dict(OLD, **{field: {"gpu_ids": ["a:cuda:0"]}}))
+    assert _revision.differs(written, filled_up)
+
+
+@pytest.mark.parametrize("field", ["env", "worker_selector"])
+def test_an_empty_value_of_a_variable_is_one(field):
+    """An engine may look only whether there is such a variable."""
+    assert _revision.differs(dict(OLD, **{field: None}), dict(OLD, **{field: {"A": ""}}))
+    assert _revision.digest(dict(OLD, **{field: None})) != _revision.digest(dict(OLD, **{field: {"A": ""}}))
+
+
+def test_another_spelling_of_empty_leaves_no_record():
+    before = dict(OLD, env={}, backend_parameters=[], gpu_selector=None)
+    assert changed(before, [instance(1)], env=None, backend_parameters=None, replicas=3)["meta"] == {}

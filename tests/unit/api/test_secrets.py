@@ -42,6 +42,24 @@ def test_nested_structures():
     assert secret_values(value) == {"t1", "t2", "t3"}
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        (["--hf-token=x"], ["--hf-token=********"]),
+        (["--hf-token", "x"], ["--hf-token", "********"]),
+        (["--hf-token x --port 1"], ["--hf-token ******** --port 1"]),
+        ("vllm serve --hf-token x", "vllm serve --hf-token ********"),
+        (["--max-num-batched-tokens=8192"], ["--max-num-batched-tokens=8192"]),
+        (["--max-num-batched-tokens", "8192"], ["--max-num-batched-tokens", "8192"]),
+        (["--use-key", "--port", "80"], ["--use-key", "--port", "80"]),
+        (["--use-key", "--hf-token=x"], ["--use-key", "--hf-token=********"]),
+        (["hf-token", "x"], ["hf-token", "x"]),
+    ],
+)
+def test_arguments(written, shown):
+    assert masked({"backend_parameters": written}) == {"backend_parameters": shown}
+
+
 def test_numbers_can_be_secret():
     env = {"DB_PASSWORD": 12345678, "PIN_KEY": [4711.5], "SORT_KEY": 1, "USE_TOKEN": True, "PORT": 8000}
     assert secret_values(env) == {"12345678", "4711.5"}

@@ -106,10 +106,15 @@ def test_check_mode_labels_nothing(server, run):
     assert server.sent() == []
 
 
-def test_check_mode_of_a_missing_worker(server, run):
+@pytest.mark.parametrize(
+    ("options", "changed"),
+    [({"state": "ready"}, False), ({"labels": LABEL}, True), ({"maintenance": {"enabled": True}}, True)],
+)
+def test_check_mode_of_a_missing_worker(server, run, options, changed):
+    """Waiting for it is no change."""
     server.play(ABSENT)
-    result = run("worker", check=True, name="h20-01", state="ready", wait_timeout=300)
-    assert result["changed"] is True
+    result = run("worker", check=True, name="h20-01", wait_timeout=300, **options)
+    assert (result["changed"], result["actions"]) == (changed, ["wait for worker"] if changed else [])
     assert result["worker"] == {}
     assert "no worker named" in result["warnings"][0]
     assert len(server.requests) == 1
@@ -240,3 +245,17 @@ def test_an_instance_over_several_workers_is_on_each():
     instances = [spread, {"name": "b", "worker_id": 2}, {"name": "a", "worker_id": 1}, {"name": "p", "worker_id": None}]
     client = SimpleNamespace(list_all=lambda path: instances)
     assert [one["name"] for one in _drain.instances_on(client, MINE)] == ["a", "s"]
+
+
+def started(state, worker_id, **fields):
+    return {"name": state, "state": state, "worker_id": worker_id, "worker_name": "b", **fields}
+
+
+def test_what_is_still_starting_elsewhere():
+    """Only that keeps the next instance of the same deployment where it is."""
+    mine = started("starting", 1)
+    over_both = started("downloading", 2, distributed_servers={"subordinate_workers": [{"worker_id": 1}]})
+    assert _drain.unsettled(MINE, [mine, over_both, started("running", 2), started("error", 2)]) is None
+    waiting = _drain.unsettled(MINE, [mine, started("starting", 2), started("pending", None, worker_name=None)])
+    assert "starting" in waiting
+    assert "pending" in waiting

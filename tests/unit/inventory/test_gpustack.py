@@ -11,9 +11,10 @@ import yaml
 from ansible.errors import AnsibleOptionsError, AnsibleParserError
 from ansible.inventory.data import InventoryData
 from ansible.parsing.dataloader import DataLoader
-from ansible.plugins.loader import inventory_loader
+from ansible.plugins.loader import fragment_loader, inventory_loader
 from unit.api.api_playback import Playback
 
+PLUGINS = pathlib.Path(__file__).parents[3] / "plugins"
 NAME = "inferops.gpustack.gpustack"
 DEVICE = {"vendor": "nvidia", "name": "NVIDIA H20-3e", "memory": {"total": 151397597184}}
 WORKERS = [
@@ -36,10 +37,18 @@ WORKERS = [
 
 def plugin():
     # By its directory: a collection that was imported as a Python package has no metadata for Ansible's loader.
-    inventory_loader.add_directory(str(pathlib.Path(__file__).parents[3] / "plugins" / "inventory"))
+    inventory_loader.add_directory(str(PLUGINS / "inventory"))
     found = inventory_loader.get("gpustack")
     found._redirected_names = [NAME]
     return found
+
+
+@pytest.fixture(autouse=True)
+def fragments(monkeypatch):
+    """Of the documentation, which Ansible looks for in a collection that it has loaded itself."""
+    fragment_loader.add_directory(str(PLUGINS / "doc_fragments"))
+    get = fragment_loader.get
+    monkeypatch.setattr(fragment_loader, "get", lambda name: get(name.replace("inferops.gpustack.", "")))
 
 
 @pytest.fixture(autouse=True)
@@ -154,9 +163,10 @@ def test_cache(server, read, tmp_path):
     assert len(server.requests) == 4
 
 
-def test_no_credentials(server, read):
+@pytest.mark.parametrize("options", [{"password": None}, {"password": None, "api_key": ""}, {"password": ""}])
+def test_no_credentials(server, read, options):
     with pytest.raises(AnsibleParserError, match=r"Neither password nor api_key is set\. Set one of them"):
-        read(password=None)
+        read(**options)
     assert server.requests == []
 
 
