@@ -7,8 +7,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    #: For plugins. Where they read environment variables is for them to add.
-    CONNECTION = r"""
+    DOCUMENTATION = r"""
 options:
   url:
     description:
@@ -50,13 +49,12 @@ options:
     type: bool
     default: false
 """
-    DOCUMENTATION = (
-        CONNECTION
-        + r"""
+    # What modules do with it.
+    REQUESTS = r"""
+options: {}
 notes:
   - Requests that cannot change anything twice are repeated up to three times when the connection fails or the server
     answers 429, 502, 503 or 504. C(Retry-After) is honoured up to 30 seconds.
   - In check mode a server that does not answer is not an error, because on a new site it does not exist yet. The module
     then warns and reports what it would do on an empty server, which is nothing for one that only reads.
 """
-    )

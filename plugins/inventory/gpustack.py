@@ -16,7 +16,7 @@ description:
 author:
   - InferOps contributors (@inferops)
 extends_documentation_fragment:
-  - inferops.gpustack.auth.connection
+  - inferops.gpustack.auth
   - constructed
   - inventory_cache
 options:

@@ -16,6 +16,7 @@ author:
   - InferOps contributors (@inferops)
 extends_documentation_fragment:
   - inferops.gpustack.auth
+  - inferops.gpustack.auth.requests
   - inferops.gpustack.attributes
   - inferops.gpustack.info
 options:
