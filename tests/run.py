@@ -76,18 +76,22 @@ ALL = {**WITHOUT_LAB, **FULL_WITHOUT_LAB, **ON_LAB, **FULL_ON_LAB}
 
 
 class Line(threading.Thread):
-    """Suites that run one after the other. `logged`: what they print goes to files instead of the console."""
+    """Suites that run one after the other.
 
-    def __init__(self, suites, deadline, logged=False):
+    `beside`: another line has the console and goes first where both want the processor, so what these print goes to
+    files.
+    """
+
+    def __init__(self, suites, deadline, beside=False):
         super().__init__(daemon=True)
-        self.left, self.deadline, self.logged = list(suites), deadline, logged
+        self.left, self.deadline, self.beside = list(suites), deadline, beside
         self.rows, self.process = {}, None
 
     def run(self):
         while self.left:
             name = self.left.pop(0)
             started = time.monotonic()
-            with open(log_of(name), "w") if self.logged else contextlib.nullcontext() as output:
+            with open(log_of(name), "w") if self.beside else contextlib.nullcontext() as output:
                 code = self.suite(name, output)
             result = {0: "passed", NOTHING_RAN: "skipped", 124: "timed out"}.get(code, "failed")
             self.rows[name] = result, time.monotonic() - started
@@ -106,7 +110,10 @@ class Line(threading.Thread):
     def command(self, command, output):
         """Exit code; 124 when the time was up. The command gets a moment to end what it has started itself."""
         print(f"+ {' '.join(command)}", file=output, flush=True)
-        self.process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output, start_new_session=True)
+        polite = ["nice", "-n", "5"] if self.beside else []
+        self.process = subprocess.Popen(
+            [*polite, *command], cwd=ROOT, stdout=output, stderr=output, start_new_session=True
+        )
         try:
             return self.process.wait(max(1, self.deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -150,7 +157,7 @@ def main():
     on_lab = [name for name in chosen if name in ON_LAB or name in FULL_ON_LAB]
     without = [name for name in chosen if name not in on_lab]
     both = bool(on_lab and without)
-    lines = [Line(on_lab, deadline), Line(without, deadline, logged=both)]
+    lines = [Line(on_lab, deadline), Line(without, deadline, beside=both)]
     try:
         for line in lines:
             line.start()
