@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 
-from lab_site import ROOT
+from lab_site import INVENTORY, ROOT
 
 
 def test_demo_in_a_second_checkout_ends_in_one_clear_line(tmp_path):
+    # Without one, the second checkout would build its own.
+    assert (INVENTORY / "lab.yml").exists(), "no lab of this checkout runs: make lab"
     second = tmp_path / "second"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(second)], check=True)
     # The same Python environment: what is tested is the lab, not pip.
