@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from ansible.module_utils.basic import AnsibleModule, env_fallback
+from ansible.module_utils.basic import env_fallback
 from ansible_collections.inferops.gpustack.plugins.module_utils._client import Client, credentials
 from ansible_collections.inferops.gpustack.plugins.module_utils._errors import GpustackError, Unreachable
 from ansible_collections.inferops.gpustack.plugins.module_utils._unlogged import UnloggedModule
-from ansible_collections.inferops.gpustack.plugins.module_utils._wait import StillWaiting
+from ansible_collections.inferops.gpustack.plugins.module_utils._wait import StillWaiting, go_on_after
 
 AUTH_OPTIONS = {
     "url": {"type": "str", "required": True, "fallback": (env_fallback, ["GPUSTACK_URL"])},
@@ -21,15 +21,16 @@ AUTH_OPTIONS = {
     "timeout": {"type": "int", "default": 30},
     "use_proxy": {"type": "bool", "default": False},
 }
+#: The smallest number that makes sense, by option.
+LEAST = {"wait_timeout": 0, "accelerators": 0, "log_lines": 0, "max_tokens": 1, "request_timeout": 1}
 AUTH_REQUIRED = [("password", "api_key")]
 
 
-def api_module(options, unlogged=False, **limits):
-    """A module with the connection options added to its own; `unlogged` when a dictionary option may hold secrets."""
+def api_module(options, **limits):
+    """A module with the connection options added to its own."""
     limits.setdefault("supports_check_mode", True)
     required_one_of = AUTH_REQUIRED + limits.pop("required_one_of", [])
-    module_class = UnloggedModule if unlogged else AnsibleModule
-    return module_class(argument_spec=dict(AUTH_OPTIONS, **options), required_one_of=required_one_of, **limits)
+    return UnloggedModule(argument_spec=dict(AUTH_OPTIONS, **options), required_one_of=required_one_of, **limits)
 
 
 def connect(module, timeout=None, auth=None):
@@ -59,17 +60,33 @@ def run(module, body, when_unreachable):
     On a new site there is no server yet. Check mode then ends with `when_unreachable(module)` and a warning.
     """
     try:
+        check_numbers(module.params)
         result = body(module)
     except StillWaiting as pause:
         result = pause.result
     except Unreachable as error:
         if not module.check_mode:
-            fail(module, error)
+            module.exit_json(**_gone_on(module, error))
         module.warn(f"{error.message} This would be done after the server answers, as if nothing existed there yet.")
         result = _or_fail(module, when_unreachable)
     except GpustackError as error:
-        fail(module, error)
+        result = _gone_on(module, error)
     module.exit_json(**result)
+
+
+def _gone_on(module, error):
+    """The server may have been away for a moment only, while a wait of several slices went on."""
+    try:
+        go_on_after(error, module.params.get("wait_slice"))
+    except StillWaiting as pause:
+        return pause.result
+    return fail(module, error)
+
+
+def check_numbers(params):
+    for name, least in LEAST.items():
+        if params.get(name) is not None and params[name] < least:
+            raise GpustackError(f"{name} is {params[name]}.", reason="Invalid", hint=f"Use {least} or more.")
 
 
 def _or_fail(module, body):

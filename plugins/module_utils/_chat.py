@@ -146,6 +146,9 @@ class Probe:
             except BadAnswer as error:
                 found = str(error)
             except GpustackError as error:
+                if error.reason == "Unreachable":
+                    # No check can pass then, and it says nothing about the model.
+                    raise
                 found = error.api_message if isinstance(error, ApiError) else error.message
                 found = f"status {error.status}: {found}" if error.status else found
             passed = {"ok": found == "ok", "found": found, "latency_s": round(time.monotonic() - started, 3)}

@@ -63,7 +63,9 @@ def write(dest, content):
             with _atomic_file.candidate(dest, text, MODE, owner) as name:
                 _atomic_file.commit(name, dest)
     except (OSError, _atomic_file.LockTimeout) as error:
-        raise GpustackError(f"{dest} cannot be written: {error}.", hint="Run the task as root (become).") from error
+        refused = isinstance(error, PermissionError)
+        hint = "Run the task as root (become)." if refused else "Choose a file that can be written there."
+        raise GpustackError(f"{dest} cannot be written: {error}.", reason="Refused", hint=hint) from error
 
 
 def check_referenced(paths):

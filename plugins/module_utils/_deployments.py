@@ -58,7 +58,8 @@ def wait_for_running(client, names, timeout, wait):
     def judge(situations):
         failed = [one for one in situations if one["problem"]]
         if failed:
-            raise TerminalState(" ".join(one["problem"] for one in failed), last=situations, hint=HINT)
+            hint = HINT if any(one["instances"] for one in failed) else ""
+            raise TerminalState(" ".join(one["problem"] for one in failed), last=situations, hint=hint)
         waiting = [one["waits_for"] for one in situations if not patience.is_over(one) and one["waits_for"]]
         return "; ".join(waiting) or None
 

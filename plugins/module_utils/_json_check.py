@@ -19,6 +19,21 @@ TYPES = {
 KEYWORDS = {"type", "required", "properties", "enum", "items", "additionalProperties", "title", "description"}
 
 
+def misshapen(schema, where="schema"):
+    """What is not written the way a schema is, or None."""
+    if not isinstance(schema, dict):
+        return f"{where} is {schema!r}, where a dictionary such as {{type: string}} is needed"
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    if not isinstance(properties, dict):
+        return f"{where}.properties is {properties!r}, where a dictionary is needed"
+    if not isinstance(required, list):
+        return f"{where}.required is {required!r}, where a list of names is needed"
+    parts = {f"{where}.properties.{name}": one for name, one in properties.items()}
+    if "items" in schema:
+        parts[f"{where}.items"] = schema["items"]
+    return next((found for found in (misshapen(one, name) for name, one in parts.items()) if found), None)
+
+
 def unknown_keywords(schema):
     """Keywords and types that `violations` does not know, so that nobody believes they were checked."""
     found = set(schema) - KEYWORDS

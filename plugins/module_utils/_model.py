@@ -148,6 +148,12 @@ def checked(wanted):
 
 def _check_parameter(parameter):
     """The server splits an element like a shell unless it holds JSON, and answers 500 when it cannot (T20)."""
+    if parameter.startswith("{"):
+        raise GpustackError(
+            f"backend_parameters has {parameter!r}, which is no argument.",
+            reason="Invalid",
+            hint="Write each as one text, --name=value; YAML reads '- --name: value' as a dictionary.",
+        )
     if not parameter.startswith("-") or "{" in parameter or "[" in parameter:
         return
     try:

@@ -91,10 +91,7 @@ def run(resource, checked=as_written, extra_options=None, body=None, when_unreac
     `body(module, client)` replaces the usual way through; `when_unreachable(module)` what check mode says without
     a server.
     """
-    secrets_in_dicts = any(one.type == "dict" for one in resource.writable())
-    module = _args.api_module(
-        dict(options(resource), **(extra_options or {})), unlogged=limits.pop("unlogged", secrets_in_dicts), **limits
-    )
+    module = _args.api_module(dict(options(resource), **(extra_options or {})), **limits)
     module.no_log_values.update(secret_values(_resource.desired(resource, module.params)))
 
     def usual(module, client):

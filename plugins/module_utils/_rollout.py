@@ -47,7 +47,12 @@ class Rollout:
         self.seen = model, []
 
     def read(self):
-        model = self.client.get(self.path)
+        try:
+            model = self.client.get(self.path)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            raise TerminalState(f"Deployment {self.name} was deleted by somebody else meanwhile.") from error
         self.seen = model, instances_of(self.client, model["id"])
         return self.seen
 

@@ -36,6 +36,17 @@ class StillWaiting(Exception):
         self.result = dict(done, waiting=waiting)
 
 
+def go_on_after(error, given):
+    """End a slice in which the server was away before the wait could be taken up again: with StillWaiting, or not."""
+    phase = ((given or {}).get("memory") or {}).get(PHASE)
+    spent = phase and given["elapsed"] - phase["since"]
+    if not phase or not error.passing or spent >= phase["timeout"]:
+        return
+    time.sleep(SHORTEST_SLICE)
+    waiting = {"for": error.message, "spent": round(spent), "timeout": phase["timeout"], "memory": given["memory"]}
+    raise StillWaiting(waiting, error.results)
+
+
 class Wait:
     """The waiting of one task, over all its slices.
 
@@ -78,22 +89,23 @@ class Wait:
     def _until(self, what, read, judge, timeout, hint, since):
         pause = FIRST_PAUSE
         last = None
+        advice = hint
         while True:
             try:
                 last = read()
-                reason = judge(last)
+                reason, advice = judge(last), hint
             except GpustackError as error:
                 if not error.passing or timeout <= 0:
                     raise
-                reason = error.message
+                reason, advice = error.message, error.hint
             if reason is None:
                 self._forget(what)
                 return last
             spent = self.elapsed() - since
             if spent >= timeout:
-                raise WaitTimeout(f"{what}: not after {timeout} s. {_sentence(reason)}", last, hint)
+                raise WaitTimeout(f"{what}: not after {timeout} s. {_sentence(reason)}", last, advice)
             if self._sliced and self._in_slice() >= (SHORTEST_SLICE if reason != self._said else LONGEST_SLICE):
-                self.memory[PHASE] = {"what": what, "since": since}
+                self.memory[PHASE] = {"what": what, "since": since, "timeout": timeout}
                 waiting = {"for": reason, "spent": round(spent), "timeout": timeout, "memory": self.memory}
                 raise StillWaiting(waiting, self.done)
             self._sleep(min(timeout - spent, random.uniform(pause / 2, pause), self._until_news()))

@@ -161,12 +161,15 @@ NOT_ROUTED_YET = (404, 429, 502, 503, 504)
 
 
 def checked_schema(schema):
+    problem = _json_check.misshapen(schema)
+    if problem:
+        raise GpustackError(f"{problem}.", reason="Invalid", hint="Write it as JSON Schema does.")
     unknown = _json_check.unknown_keywords(schema)
     if unknown:
         raise GpustackError(
             f"schema uses {', '.join(sorted(unknown))}, which this module cannot check.",
             reason="Invalid",
-            hint=f"Use only {', '.join(sorted(_json_check.KEYWORDS))}.",
+            hint=f"Use only {', '.join(sorted(_json_check.KEYWORDS))}, and of types {', '.join(_json_check.TYPES)}.",
         )
     return schema
 
@@ -263,7 +266,7 @@ def failed(results):
         for name, check in one["checks"].items()
         if not check["ok"]
     ]
-    return f"{len(lines)} checks failed. " + " | ".join(lines)
+    return f"{len(lines)} {'check' if len(lines) == 1 else 'checks'} failed. " + " | ".join(lines)
 
 
 def when_unreachable(module):

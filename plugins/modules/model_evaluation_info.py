@@ -135,7 +135,7 @@ def main():
         "cluster": {"type": "str"},
         "models": {"type": "list", "elements": "dict", "required": True},
     }
-    module = _args.api_module(options, unlogged=True)
+    module = _args.api_module(options)
     for model in module.params["models"]:
         module.no_log_values.update(secret_values(model.get("env") or {}))
     _args.run(module, body, when_unreachable)

@@ -144,7 +144,7 @@ def main():
         server_url={"type": "str"},
     )
     # Secrets in config stay out of the system log, and out of the result.
-    module = _args.api_module(options, unlogged=True)
+    module = _args.api_module(options)
     module.no_log_values.update(secret_values(module.params["config"]))
     _args.run(module, body, when_unreachable)
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -277,3 +278,17 @@ def test_wait_tells_what_it_waits_for(run, worker, options):
     worker.behave(options["name"])
     assert result["failure"]["reason"] == "Timeout"
     assert "downloading" in result["msg"]
+
+
+def test_a_deployment_that_is_deleted_meanwhile(run, api, worker, options):
+    worker.behave(options["name"], stay_downloading=42)
+    path = worker.add_path(f"/srv/models/{options['name']}")
+    model = run(MODULE, **{**options, "local_path": path})["model"]
+    # By another client, while the module waits.
+    deletion = threading.Timer(3, api.delete, [f"/v2/models/{model['id']}"])
+    deletion.start()
+    result = run(MODULE, **{**options, "local_path": path}, wait=True, ok=False)
+    deletion.join()
+    worker.behave(options["name"])
+    assert result["failure"]["reason"] == "TerminalState"
+    assert "was deleted by somebody else meanwhile" in result["msg"]

@@ -524,3 +524,31 @@ def test_failed_check_of_a_served_model_still_fails(two_kinds, run, engine):
     result = probe_both(run, checks=["chat"])
     assert result["msg"].startswith("2 checks failed. qwen-h20: chat: the answer is empty | qwen: chat: ")
     assert result["not_asked"] == [LOST, "qwen-plain"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ({"properties": ["a"]}, "schema.properties is ['a'], where a dictionary is needed."),
+        ({"properties": {"a": "string"}}, "schema.properties.a is 'string', where a dictionary such as {type: string}"),
+        ({"required": "a"}, "schema.required is 'a', where a list of names is needed."),
+        ({"items": "string"}, "schema.items is 'string', where a dictionary such as"),
+        ({"type": "objekt"}, "schema uses type objekt, which this module cannot check. Use only "),
+    ],
+)
+def test_schema_of_another_shape(run, schema, message):
+    result = run("chat_probe", models=["qwen"], schema=schema)
+    assert result["msg"].startswith(message)
+    assert result["failure"]["reason"] == "Invalid"
+
+
+def test_a_server_that_is_not_there_fails_no_check(run):
+    result = run("chat_probe", url="http://127.0.0.1:9", models=["a", "b"], checks=["chat", "stream"])
+    assert result["failure"]["reason"] == "Unreachable"
+    assert result["msg"].count("does not answer") == 1
+
+
+@pytest.mark.parametrize(("option", "value"), [("max_tokens", 0), ("request_timeout", 0), ("wait_timeout", -3)])
+def test_numbers_that_make_no_sense(run, option, value):
+    result = run("chat_probe", models=["qwen"], **{option: value})
+    assert result["msg"].startswith(f"{option} is {value}. Use ")

@@ -92,7 +92,6 @@ def test_documentation_equals_argument_spec(name, monkeypatch):
         assert limits["supports_check_mode"] is True
         raise Enough
 
-    monkeypatch.setattr(_args, "AnsibleModule", record)
     monkeypatch.setattr(_args, "UnloggedModule", record)
     with pytest.raises(Enough):
         module.main()

@@ -213,6 +213,12 @@ def test_unbalanced_quote_is_found_before_the_server_fails(server, run, paramete
     assert server.requests == []
 
 
+def test_a_parameter_that_yaml_read_as_a_dictionary(server, run):
+    result = run("model", name="qwen", backend_parameters=[{"--max-model-len": 300000}])
+    assert "which is no argument. Write each as one text, --name=value" in result["msg"]
+    assert server.sent() == []
+
+
 def test_quotes_inside_json_are_fine(server, run):
     server.play(PRESENT, CHANGED)
     assert run("model", name="qwen-h20", backend_parameters=['--x={"a":"it\'s"}'])["changed"] is True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 
 import pytest
 from api_playback import recorded
@@ -305,3 +306,11 @@ def test_delete_of_what_has_gone_meanwhile(server, run):
     server.play(PRESENT)
     server.on("DELETE", PATH, recorded("delete")[1]["answer"], status=404)
     assert run("model_route", name="qwen", state="absent")["changed"] is True
+
+
+@pytest.mark.parametrize("secret", ["password", "api_key"])
+def test_arguments_of_the_wrong_type_show_no_secret(run, secret):
+    result = run("model_route", name="qwen", targets="qwen-h20", **{secret: "Canary.1pass"})
+    assert result["failed"] is True
+    assert result["invocation"]["module_args"]["name"] == "qwen"
+    assert "Canary" not in json.dumps(result)

@@ -156,3 +156,9 @@ def test_missing_cluster(server, run, dest):
     result = run("registration_token", cluster="lab", dest=str(dest))
     assert "no cluster 'lab'" in result["msg"]
     assert run("registration_token", check=True, cluster="lab", dest=str(dest))["changed"] is True
+
+
+def test_a_text_in_place_of_a_dictionary_shows_no_secret(run, tmp_path):
+    result = run("registration_token", dest=str(tmp_path / "c.yaml"), config="huggingface_token: CanaryHf-1")
+    assert result["failed"] is True
+    assert "CanaryHf" not in json.dumps(result["invocation"])

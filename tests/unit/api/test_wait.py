@@ -11,7 +11,7 @@ from ansible_collections.inferops.gpustack.plugins.module_utils._errors import (
     Unreachable,
     WaitTimeout,
 )
-from ansible_collections.inferops.gpustack.plugins.module_utils._wait import StillWaiting, Wait
+from ansible_collections.inferops.gpustack.plugins.module_utils._wait import StillWaiting, Wait, go_on_after
 
 
 class Clock:
@@ -219,3 +219,42 @@ def test_caller_without_slices_waits_to_the_end():
     state = Site(lambda now: "pending" if now < 900 else "ready")
     state.clock = clock
     assert state.wait(Wait(None, clock, clock.sleep)) == "ready"
+
+
+def test_the_hint_is_that_of_the_last_error():
+    error = Unreachable("no answer", hint="Check url.")
+    with pytest.raises(WaitTimeout) as caught:
+        wait(["pending"] + [error] * 60, until_ready)
+    assert caught.value.hint == "Check url."
+
+
+AWAY = Unreachable("no answer", changed=True)
+PHASE_OF = {"phase": {"what": "Waiting", "since": 5, "timeout": 60}, "seen": 3}
+
+
+def test_an_outage_between_two_slices_is_waited_for():
+    with pytest.raises(StillWaiting) as caught:
+        go_on_after(AWAY, {"elapsed": 25, "said": "it is pending", "memory": PHASE_OF})
+    waiting = {"for": "no answer", "spent": 20, "timeout": 60, "memory": PHASE_OF}
+    assert caught.value.result == {"waiting": waiting, "changed": True}
+
+
+@pytest.mark.parametrize(
+    ("error", "given"),
+    [
+        (AWAY, None),
+        (AWAY, {"elapsed": 0, "said": None, "memory": {}}),
+        (AWAY, {"elapsed": 65, "said": None, "memory": PHASE_OF}),
+        (GpustackError("wrong"), {"elapsed": 25, "said": None, "memory": PHASE_OF}),
+    ],
+)
+def test_what_ends_a_wait_between_two_slices(error, given):
+    go_on_after(error, given)
+
+
+def test_a_module_goes_on_after_an_outage(run):
+    given = {"elapsed": 25, "said": "it is pending", "memory": PHASE_OF}
+    result = run("model", url="http://127.0.0.1:9", name="qwen", wait=True, wait_slice=given)
+    assert result["waiting"]["memory"] == PHASE_OF
+    assert "does not answer" in result["waiting"]["for"]
+    assert "failed" not in result
