@@ -62,6 +62,14 @@ def _kept(name, wanted, current):
     return current
 
 
+def update(client, path, payload):
+    """GPUStack 2.1 drops image and command of a deployment that had one of them, and takes them the second time."""
+    model = client.put(path, payload)
+    if any(payload.get(key) and not model.get(key) for key in ("image_name", "run_command")):
+        model = client.put(path, payload)
+    return model
+
+
 def own_view(model):
     """Without what belongs to its instances, which the module has not read."""
     view = model_view(model, [])
@@ -121,6 +129,7 @@ MODEL = _resource.Resource(
         "cluster_id",
     ),
     prepare=prepare,
+    update=update,
     view=own_view,
 )
 

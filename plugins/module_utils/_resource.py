@@ -79,6 +79,7 @@ class Resource:
     `rename`: whether the API can change that name.
     `echo` names the API fields a PUT must send back even though no option stands for them.
     `prepare(payload, desired, current)` adapts a payload to rules between fields; `current` is None on creation.
+    `update(client, path, payload)` takes the place of a plain PUT, and returns the object.
     `view(object)` is what modules return of an object, under the name `result`.
     """
 
@@ -90,6 +91,7 @@ class Resource:
     rename: bool = False
     echo: tuple[str, ...] = ()
     prepare: Callable[[dict, dict, dict | None], dict] | None = None
+    update: Callable[[Any, str, dict], dict] | None = None
     view: Callable[[dict], dict] = dict
     result: str = ""
 
@@ -306,9 +308,14 @@ def sync(client, resource, wanted, current, check_mode):
     if not changes:
         return unchanged(current)
     payload = update_payload(resource, wanted, current)
-    changed = dict(current, **payload) if check_mode else client.put(f"{resource.path}/{current['id']}", payload)
+    changed = dict(current, **payload) if check_mode else put(client, resource, current["id"], payload)
     action = f"update {resource.kind}: {', '.join(sorted(changes))}"
     return _result(True, diff_of(resource, wanted, current), [action], changed)
+
+
+def put(client, resource, number, payload):
+    path = f"{resource.path}/{number}"
+    return resource.update(client, path, payload) if resource.update else client.put(path, payload)
 
 
 def delete(client, path):

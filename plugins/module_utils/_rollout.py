@@ -175,7 +175,7 @@ class Rollout:
         if (_revision.record_of(model) or None) == (record or None):
             return
         payload = _resource.update_payload(MODEL, {}, model)
-        self.client.put(self.path, dict(payload, meta=_revision.meta_with(model, record)))
+        _resource.put(self.client, MODEL, model["id"], dict(payload, meta=_revision.meta_with(model, record)))
 
     def roll_back(self, error):
         """Return to the revision before the change that did not work, and say so."""

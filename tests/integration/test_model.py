@@ -254,7 +254,12 @@ def test_no_cluster(server, api, run):
 def test_an_unbalanced_quote(api, server, run, made, row):
     wrong = {"name": "qwen-wrong", "source": "local_path", "local_path": "/srv/none", "replicas": 0}
     wrong.update(cluster_id=server.cluster_id, backend="vLLM", backend_parameters=["--a=it's"])
-    assert api.request("POST", PATH, json=wrong).status_code == 500
+    response = api.request("POST", PATH, json=wrong)
+    if server.version == "2.1.2":
+        # It splits nothing, so the engine is what fails.
+        api.delete(f"{PATH}/{response.json()['id']}")
+    else:
+        assert response.status_code == 500
     message = (
         'backend_parameters has "--a=it\'s", which cannot be split like a shell: No closing quotation. '
         "Balance the quotes, or quote the whole value."
@@ -366,9 +371,9 @@ def test_a_route_of_its_own(api, run, row):
     stays(run, MODULE, name=NAME, enable_model_route=False)
     run(MODULE, name=NAME, new_name="qwen-2")
     assert api.find("/v2/model-routes", name="qwen-2") is None
-    assert api.find("/v2/model-routes", name=NAME)
+    route = api.find("/v2/model-routes", name=NAME)
     run(MODULE, name="qwen-2", state="absent")
-    assert api.find("/v2/model-routes", name=NAME) is None
+    api.gone(f"/v2/model-routes/{route['id']}")
 
 
 @pytest.mark.trap(39, not_on={"2.1.2": "keeps no revisions", "2.2.3": "keeps no revisions"})

@@ -112,7 +112,7 @@ def test_a_change_is_rolled_out_when_it_is_asked_for(run, worker, options, runni
 
 
 @pytest.mark.trap(37)
-def test_always(run, api, worker, options, running, instances):
+def test_always(run, api, server, worker, options, running, instances):
     done = run(MODULE, **options, restart_on_error=False, restart="on_change")
     # It takes effect at once.
     assert done["actions"] == ["update model: restart_on_error"]
@@ -120,6 +120,8 @@ def test_always(run, api, worker, options, running, instances):
     run(MODULE, **options, restart="always")
     assert len(worker.starts) == 4
     assert worker.running_counts(options["name"])[2:] == [1, 2, 1, 2]
+    if server.version == "2.1.2":
+        return  # has no restart of its own
     # The server's own restart tears all of them down at once.
     before = {one["id"] for one in instances(running)}
     api.post(f"/v2/models/{running['id']}/restart")

@@ -125,6 +125,16 @@ def test_change_sends_the_whole_object(server, run):
     assert result["diff"]["after"]["backend_parameters"] == ["--max-model-len=8192"]
 
 
+def test_an_image_that_the_server_dropped_is_sent_again(server, run):
+    server.play(PRESENT)
+    after = dict(PRESENT["answer"]["items"][0], replicas=2)
+    server.on("PUT", PATH, dict(after, image_name=None))
+    server.on("PUT", PATH, after)
+    result = run("model", name="qwen-h20", replicas=2)
+    assert [body["image_name"] for _verb, _path, body in server.sent()] == [OPTIONS["image_name"]] * 2
+    assert result["model"]["image_name"] == OPTIONS["image_name"]
+
+
 def test_everything_the_server_accepted_from_a_person_is_sent_back(server, run):
     """The recorded PUT held every writable field of the object, so ours must name the same ones."""
     server.play(PRESENT, CHANGED)
