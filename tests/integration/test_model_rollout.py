@@ -120,7 +120,7 @@ def test_always(run, api, server, worker, options, running, instances):
     run(MODULE, **options, restart="always")
     assert len(worker.starts) == 4
     assert worker.running_counts(options["name"])[2:] == [1, 2, 1, 2]
-    if server.version == "2.1.2":
+    if server.version in NO_REVISIONS:
         return  # has no restart of its own
     # The server's own restart tears all of them down at once.
     before = {one["id"] for one in instances(running)}

@@ -90,8 +90,9 @@ def test_fifty_deployments(made, run_role, proxy):
     assert proxy.changes() == []
 
 
-def test_one_that_differs(made, run_role, proxy):
+def test_one_that_differs(made, run_role, server, proxy):
     run = run_role({7: {"parameters": ["--x=2"]}})
     assert executions(run) == ["model_info", "model", "model_route_info"]
     assert run.recap["localhost"]["changed"] == 1
-    assert [one.split()[0] for one in proxy.changes()] == ["PUT"]
+    # Older releases take the image of a deployment that had one the second time only.
+    assert [one.split()[0] for one in proxy.changes()] == ["PUT"] * (1 if server.version == "2.3.0" else 2)
