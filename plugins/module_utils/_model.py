@@ -63,7 +63,7 @@ def _kept(name, wanted, current):
 
 
 def update(client, path, payload):
-    """GPUStack before 2.3 drops image and command of a deployment that had one of them, and takes them the second time."""
+    """GPUStack before 2.3 drops image and command of a deployment that had them, and takes them the second time."""
     model = client.put(path, payload)
     if any(payload.get(key) and not model.get(key) for key in ("image_name", "run_command")):
         model = client.put(path, payload)
