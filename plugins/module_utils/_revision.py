@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 
+from ansible_collections.inferops.gpustack.plugins.module_utils._resource import EMPTY
 from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import masked
 
 KEY = "inferops.gpustack"
@@ -42,7 +43,6 @@ SHAPE = (
 )
 #: Of these dictionaries. The server adds keys of its own without a value to them.
 FILLED_UP = ("gpu_selector", "extended_kv_cache", "speculative_config")
-EMPTY = ("", [], {}, None)
 #: An instance in one of these states has its arguments already.
 STARTED = ("initializing", "downloading", "starting", "running", "unreachable", "error")
 

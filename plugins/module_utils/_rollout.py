@@ -52,7 +52,10 @@ class Rollout:
         except ApiError as error:
             if error.status != 404:
                 raise
-            raise TerminalState(f"Deployment {self.name} was deleted by somebody else meanwhile.") from error
+            raise TerminalState(
+                f"Deployment {self.name} was deleted by somebody else meanwhile.",
+                hint="Run the task again to make it anew.",
+            ) from error
         self.seen = model, instances_of(self.client, model["id"])
         return self.seen
 

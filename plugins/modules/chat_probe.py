@@ -163,7 +163,11 @@ NOT_ROUTED_YET = (404, 429, 502, 503, 504)
 def checked_schema(schema):
     problem = _json_check.misshapen(schema)
     if problem:
-        raise GpustackError(f"{problem}.", reason="Invalid", hint="Write it as JSON Schema does.")
+        raise GpustackError(
+            f"{problem}.",
+            reason="Invalid",
+            hint="Correct it, for example {type: object, properties: {city: {type: string}}, required: [city]}.",
+        )
     unknown = _json_check.unknown_keywords(schema)
     if unknown:
         raise GpustackError(

@@ -420,28 +420,25 @@ def move_instances_away(module, client, worker):
 
 def settle(wait, client, params, worker, instance):
     """Wait until what its deployment has elsewhere runs, so that no more of it is away than this instance."""
-    try:
-        wait.until(
-            f"Before instance {instance['name']} is moved",
-            lambda: instances_of(client, instance["model_id"]),
-            lambda instances: _drain.unsettled(worker, instances),
-            params["wait_timeout"],
-            hint=STAYS_IN_MAINTENANCE,
-            since=0,
-        )
-    except WaitTimeout as error:
-        error.last = None
-        raise
+    what = f"Before instance {instance['name']} is moved"
+    watch(wait, client, params, what, instance, lambda instances: _drain.unsettled(worker, instances))
 
 
 def see_through(wait, client, params, moving):
     """Wait until the instance is gone and has its successor. Which one it is goes along from slice to slice."""
     wait.memory["moving"] = moving
+    what = f"Moving instance {moving['name']}"
+    watch(wait, client, params, what, moving, lambda instances: _drain.not_moved(moving, instances))
+    del wait.memory["moving"]
+
+
+def watch(wait, client, params, what, instance, judge):
+    """Wait for the instances of the same deployment, in the time that all of the draining has."""
     try:
         wait.until(
-            f"Moving instance {moving['name']}",
-            lambda: instances_of(client, moving["model_id"]),
-            lambda instances: _drain.not_moved(moving, instances),
+            what,
+            lambda: instances_of(client, instance["model_id"]),
+            judge,
             params["wait_timeout"],
             hint=STAYS_IN_MAINTENANCE,
             since=0,
@@ -449,7 +446,6 @@ def see_through(wait, client, params, moving):
     except WaitTimeout as error:
         error.last = None
         raise
-    del wait.memory["moving"]
 
 
 def keep_away(client, worker, check_mode):
