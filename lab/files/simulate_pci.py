@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 """Writes a simulated /sys/bus/pci/devices for one lab host.
 
-Usage: simulate_pci.py CARDS DIRECTORY, with CARDS one of: none, h20_3e, 910b.
-Ids: PCI ID database and the vendors' driver sources (NVIDIA 10de:232c, class 0302; Huawei 19e5:d802, class 1200).
+Usage: simulate_pci.py CARDS DIRECTORY, with CARDS one of: none, h20_3e, rtx_4090, 910b.
+Ids: PCI ID database and the vendors' driver sources (NVIDIA 10de:232c, class 0302, and 10de:2684, class 0300; Huawei
+19e5:d802, class 1200).
 """
 
 import sys
 from pathlib import Path
 
 HOST_BRIDGE = {"vendor": "0x8086", "device": "0x09a2", "class": "0x060000"}
+# How many a host has, and what each is.
 CARDS = {
-    "none": None,
-    "h20_3e": {"vendor": "0x10de", "device": "0x232c", "class": "0x030200"},
-    "910b": {"vendor": "0x19e5", "device": "0xd802", "class": "0x120000"},
+    "none": (0, {}),
+    "h20_3e": (8, {"vendor": "0x10de", "device": "0x232c", "class": "0x030200"}),
+    "rtx_4090": (1, {"vendor": "0x10de", "device": "0x2684", "class": "0x030000"}),
+    "910b": (8, {"vendor": "0x19e5", "device": "0xd802", "class": "0x120000"}),
 }
-PER_HOST = 8
 
 
 def write(directory, attributes):
@@ -24,8 +26,8 @@ def write(directory, attributes):
 
 
 def main(cards, root):
-    card = CARDS[cards]
-    for position in range(PER_HOST if card else 0):
+    count, card = CARDS[cards]
+    for position in range(count):
         write(Path(root) / f"0000:{0x18 + 0x10 * position:02x}:00.0", card)
     # Last, because its presence says that the tree is whole.
     write(Path(root) / "0000:00:00.0", HOST_BRIDGE)

@@ -9,7 +9,7 @@ name: accelerator_hosts
 short_description: Count worker hosts by accelerator
 version_added: 0.1.0
 author: InferOps contributors (@inferops)
-description: Counts the accelerators of worker hosts, as the filter P(inferops.gpustack.launch_plan#filter) wants them.
+description: Counts the accelerators of worker hosts, as the filter P(inferops.gpustack.plan#filter) wants them.
 positional: _input
 options:
   _input:

@@ -16,6 +16,10 @@ options:
     description: Name of the profile.
     type: str
     required: true
+  profiles:
+    description: What the site adds to the profiles, as described for C(gpustack_profiles).
+    type: dict
+    default: {}
 """
 
 EXAMPLES = r"""
@@ -38,9 +42,10 @@ _value:
     vendor:
       description: C(nvidia) or C(ascend).
       type: str
-    pci_id:
-      description: Vendor and device in hexadecimal.
-      type: str
+    pci_ids:
+      description: Vendor and device in hexadecimal, of every variant.
+      type: list
+      elements: str
     memory_bytes:
       description: Nominal memory of one card in bytes.
       type: int
@@ -65,9 +70,9 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _profiles
 
 
-def accelerator_profile(name):
+def accelerator_profile(name, profiles=None):
     try:
-        return _profiles.accelerator(_data.plain(name))
+        return _profiles.Profiles(_data.plain(profiles)).accelerator(_data.plain(name))
     except _profiles.ProfileError as error:
         raise AnsibleFilterError(f"accelerator_profile: {error}") from error
 

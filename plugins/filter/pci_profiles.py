@@ -19,6 +19,10 @@ options:
     type: list
     elements: str
     required: true
+  profiles:
+    description: What the site adds to the profiles, as described for C(gpustack_profiles).
+    type: dict
+    default: {}
 """
 
 EXAMPLES = r"""
@@ -50,12 +54,13 @@ _value:
       type: str
 """
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _profiles
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _profiles
 
 
-def pci_profiles(vendors):
+def pci_profiles(vendors, profiles=None):
     wanted = vendors if isinstance(vendors, (list, tuple)) else []
-    return [card for card in _profiles.pci_profiles() if not wanted or card["vendor"] in wanted]
+    known = _profiles.Profiles(_data.plain(profiles)).pci_profiles()
+    return [card for card in known if not wanted or card["vendor"] in wanted]
 
 
 class FilterModule:

@@ -165,10 +165,17 @@ class Client:
 
     def stream(self, path, body, timeout=None):
         """Lines of a streamed answer, as they arrive."""
-        endpoint = f"POST {path}"
-        with self._send("POST", path, body, timeout, repeatable=True) as answer:
+        return self._lines("POST", path, body, timeout)
+
+    def lines(self, path, timeout=None, longest=-1, **filters):
+        """Lines of a text, as they arrive: it need not be read to its end. Longer ones than `longest` come in parts."""
+        return self._lines("GET", _with_query(path, filters), None, timeout, longest)
+
+    def _lines(self, method, path, body, timeout, longest=-1):
+        endpoint = f"{method} {path}"
+        with self._send(method, path, body, timeout, repeatable=True) as answer:
             try:
-                for line in answer:
+                for line in iter(lambda: answer.readline(longest), b""):
                     yield line.decode("utf-8", "replace").rstrip("\r\n")
             except (OSError, http.client.HTTPException) as error:
                 raise Unreachable(

@@ -76,6 +76,13 @@ options:
     description: The manifest that M(inferops.gpustack.manifest) keeps. Not below O(sysroot).
     type: path
     default: /etc/gpustack/manifest.json
+  checkpoints:
+    description:
+      - Model directories whose C(config.json) and names of tensors are read. Not below O(sysroot).
+      - Weights are not read, so the call takes well under a second for each.
+    type: list
+    elements: path
+    default: []
   timeout:
     description: Seconds that all questions to the engine may take together.
     type: int
@@ -95,6 +102,10 @@ EXAMPLES = r"""
 - name: Count the accelerators
   ansible.builtin.debug:
     msg: "{{ ansible_facts.gpustack_host.accelerators | length }}"
+
+- name: Look at a checkpoint
+  inferops.gpustack.host_facts:
+    checkpoints: [/srv/models/DeepSeek-V4-Flash-0731]
 
 - name: Judge a tree recorded on another machine
   inferops.gpustack.host_facts:
@@ -187,6 +198,33 @@ ansible_facts:
           description: The entries of the manifest.
           type: dict
           sample: {entries: [{kind: directory, name: /etc/gpustack, by: server}]}
+        checkpoints:
+          description:
+            - What lies in each directory of O(checkpoints), by path. Nothing is judged here and nothing becomes a
+              finding.
+            - C(readable) says whether C(config.json) is a JSON object, C(problem) names everything that could not be
+              read, else it is null.
+            - C(config) is the content of C(config.json), null when not readable. Long lists are cut in a file above
+              256 KiB.
+            - C(tensors), C(shards) and C(weight_bytes) come from C(model.safetensors.index.json) or from the header
+              of the only weight file; null when there is neither.
+            - C(draft) tells of the tensors C(mtp.*), null when there is none. C(markov_head) is about the last stage.
+            - C(quant_description) and C(dspark_json) say whether C(quant_model_description.json) and C(dspark.json)
+              are there. C(dspark_config) is C(filled), C(empty) or null.
+          type: dict
+          sample:
+            /srv/models/DeepSeek-V4-Flash-0731:
+              path: /srv/models/DeepSeek-V4-Flash-0731
+              readable: true
+              problem: null
+              config: {model_type: deepseek_v4, num_hidden_layers: 43, dspark_block_size: 5}
+              tensors: 72328
+              weight_bytes: 167000000000
+              draft: {stages: [0, 1, 2], tensors: 4705, main_proj: true, main_norm: true, markov_head: true}
+              shards: 48
+              quant_description: false
+              dspark_json: false
+              dspark_config: null
         findings:
           description: Problems, each with C(id), C(severity) (C(error), C(warning) or C(note)), C(where), C(found),
             C(expected), C(fix) and C(source).
@@ -199,7 +237,7 @@ import os
 import re
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.inferops.gpustack.plugins.module_utils import _manifest
+from ansible_collections.inferops.gpustack.plugins.module_utils import _checkpoint, _manifest
 from ansible_collections.inferops.gpustack.plugins.module_utils._docker_engine import read_engine
 from ansible_collections.inferops.gpustack.plugins.module_utils._host_finding import finding
 from ansible_collections.inferops.gpustack.plugins.module_utils._os_release import read_os
@@ -341,6 +379,7 @@ def gather(params):
         "ports": ports,
         "disks": read_disks([engine["data_root"] or "/var/lib/docker", CONTAINERD_ROOT]),
         "manifest": {"entries": entries},
+        "checkpoints": {path: _checkpoint.read(path) for path in params["checkpoints"]},
         "findings": findings
         + machine_findings
         + memory_findings
@@ -359,6 +398,7 @@ def main():
             "devices": {"type": "list", "elements": "dict", "default": [], "options": DEVICE_OPTIONS},
             "engine_socket": {"type": "path", "default": "/var/run/docker.sock"},
             "manifest": {"type": "path", "default": "/etc/gpustack/manifest.json"},
+            "checkpoints": {"type": "list", "elements": "path", "default": []},
             "timeout": {"type": "int", "default": 10},
         },
         supports_check_mode=True,

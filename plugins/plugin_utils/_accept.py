@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _schema
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _kinds, _schema
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, warning
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import nearest
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import option
@@ -20,7 +20,7 @@ _MOST_UNUSED = 3
 
 def apply(findings, site):
     """The findings with the accepted ones as notes, and what is wrong with the acceptance itself."""
-    known = _data.load("findings.yml")
+    known = _kinds.kinds()
     present = {finding.id for finding in findings}
     reasons, first, unused, own = {}, {}, [], []
     for index, kind, reason in _entries(site):

@@ -2,11 +2,22 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Launch arguments: how a flag is named, compared and written on the command line."""
+"""Launch arguments: how a flag is named, compared, written on the command line and read back."""
 
 from __future__ import annotations
 
 import json
+import re
+
+_HUMAN = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([kKmMgG]?)\s*$")
+# As vLLM reads them: a small letter counts in tens, a capital in twos.
+_UNITS = {"": 1, "k": 10**3, "K": 2**10, "m": 10**6, "M": 2**20, "g": 10**9, "G": 2**30}
+# No size, count or share is larger, and Python's decimal numbers end before its whole ones.
+_MOST = 10**18
+
+
+class ArgumentError(ValueError):
+    """Something that is no launch argument, with what was found and what to write instead."""
 
 
 def normalised(flag):
@@ -34,20 +45,44 @@ def render(flag, value):
     return f"--{flag}={value}"
 
 
-class Settings:
-    """Ordered name -> (value, origin), where a later writer replaces in place or appends."""
+def parse(element):
+    """(flag, value) of one element; `parse(render(flag, value))` gives what was rendered.
 
-    def __init__(self, identity=str):
-        self._identity = identity
-        self._entries = {}
+    JSON, whole numbers and decimal numbers become what they say; everything else stays text.
+    """
+    if not isinstance(element, str) or not element.startswith("--") or len(element) < 3:
+        raise ArgumentError(f"{element!r} is no launch argument; write --flag or --flag=value")
+    flag, equals, text = element[2:].partition("=")
+    name = normalised(flag)
+    if not equals:
+        return (name[3:], False) if name.startswith("no-") else (name, True)
+    return name, _read(text)
 
-    def put(self, name, value, origin):
-        """None takes the name out; a name put again keeps its place."""
-        key = self._identity(name)
-        if value is None:
-            self._entries.pop(key, None)
-        else:
-            self._entries[key] = (name, value, origin)
 
-    def __iter__(self):
-        return iter(self._entries.values())
+def _read(text):
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    # `true`, `null` and "quoted" are words of the engine here; 1e3 and 007 would not come back as they were.
+    if isinstance(value, (dict, list)):
+        return value if render("x", value) == f"--x={text}" else text
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and str(value) == text:
+        return value
+    return text
+
+
+def number(value):
+    """The number an engine reads in a value (`128k` is 128000, `1K` is 1024), or None. Huge ones are cut to _MOST."""
+    if isinstance(value, bool) or value != value:
+        return None
+    if isinstance(value, (int, float)):
+        return max(-_MOST, min(_MOST, value))
+    match = _HUMAN.match(value) if isinstance(value, str) else None
+    if not match:
+        return None
+    digits, unit = match.groups()
+    # Python refuses to read thousands of digits.
+    amount = float(digits) if "." in digits else int(digits[:30])
+    product = amount * _UNITS[unit]
+    return min(_MOST, int(product) if unit else product)

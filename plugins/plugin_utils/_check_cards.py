@@ -6,45 +6,42 @@
 
 from __future__ import annotations
 
-import math
-
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _plan, _profiles, _schema
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _placing, _schema, _site_plan
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._arguments import identity, number
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import counted, error
-from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import listed, option
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import listed
 
-# What multiplies the cards of one instance, with vLLM's short forms.
-_FACTORS = {
-    "tensor-parallel-size": ("tensor-parallel-size", "tp"),
-    "data-parallel-size": ("data-parallel-size", "dp"),
-    "pipeline-parallel-size": ("pipeline-parallel-size", "pp"),
-}
 _SHARE = "gpu-memory-utilization"
+# What GPUStack claims where nothing is said.
 _DEFAULT_SHARE = 0.9
 _SOURCE = "GPUStack 2.3.0: every instance claims its gpu-memory-utilization of each card it uses"
 
 
 def check(site):
     cards = _cards(site)
-    placed = {}
-    for where, model, entry in site.deployments():
-        hosts = cards.get(entry["accelerator"]) if _can_be_planned(model, entry) else None
+    wanted, baselines = {}, set()
+    for each in _site_plan.of_site(site):
+        accelerator = each.plan["accelerator"]
+        hosts = cards.get(accelerator)
         if not hosts:
             continue
-        settings = _settings(model, entry)
-        yield from _wrong_share(settings, where)
-        factors = {name: _factor(settings, names) for name, names in _FACTORS.items()}
-        needed = math.prod(factors.values())
+        share = _share_of(each.plan)
+        if not each.plan["baseline"]:
+            yield from _wrong_share(share, each.where)
+        needed = each.plan["devices_per_instance"]
         largest = max(hosts, key=hosts.get)
-        if needed > hosts[largest]:
-            yield _exceeded(where, factors, needed, entry["accelerator"], largest, hosts[largest])
-        else:
-            instances = _instances(entry.get("replicas"), len(hosts))
-            name = _plan.deployment_name(model.get("name"), entry["accelerator"])
-            if instances:
-                placed.setdefault(entry["accelerator"], []).append((name, needed, instances, _share(settings)))
-    for accelerator, deployments in placed.items():
-        undeclared = sum(_declared(site, host, accelerator) for host in site.may_have(accelerator))
-        yield from _short(accelerator, deployments, cards[accelerator], undeclared)
+        if needed <= hosts[largest]:
+            instance = _placing.Wanted(
+                each.plan["name"], needed, _as_share(share) or _DEFAULT_SHARE, each.plan["replicas"]
+            )
+            wanted.setdefault(accelerator, []).append(instance)
+            baselines.update([accelerator] if each.plan["baseline"] else ())
+        elif not each.plan["baseline"]:
+            yield _exceeded(each, largest, hosts[largest])
+    for accelerator, deployments in wanted.items():
+        # Hosts whose accelerator is not known yet may have it; they have a finding of their own.
+        unsure = {host: site.cards_of(host, accelerator) for host in site.may_have(accelerator)}
+        yield from _short(accelerator, deployments, cards[accelerator], unsure, accelerator in baselines)
 
 
 def _cards(site):
@@ -54,57 +51,22 @@ def _cards(site):
     cards = {}
     for host in site.workers:
         accelerator = site.text(host, "gpustack_accelerator")
-        if accelerator in _profiles.accelerators():
-            cards.setdefault(accelerator, {})[host] = _declared(site, host, accelerator)
+        if accelerator in site.profiles.accelerators():
+            cards.setdefault(accelerator, {})[host] = site.cards_of(host)
     return cards
 
 
-def _declared(site, host, accelerator):
-    count = site.hosts[host].get("gpustack_accelerator_count")
-    if count is not None and _schema.fits(count, option("gpustack_accelerator_count")):
-        return count
-    return _profiles.accelerator(accelerator)["cards_per_host"]
-
-
-def _can_be_planned(model, entry):
-    """Whatever keeps a deployment from being planned has its own finding."""
-    return (
-        isinstance(entry.get("accelerator"), str)
-        and _profiles.has_pair(model.get("family"), entry["accelerator"])
-        and isinstance(entry.get("args") or {}, dict)
-        and isinstance(model.get("dspark_options") or {}, dict)
-    )
-
-
-def _settings(model, entry):
-    pair = _profiles.pair(model["family"], entry["accelerator"])
-    return {flag: value for flag, value, unused in _plan.arguments(model, entry, pair)}
-
-
-def _factor(settings, names):
-    for value in (settings[name] for name in reversed(names) if name in settings):
-        digits = str(value).lstrip("0")
-        if digits.isdecimal():
-            # Far more than any site has, and Python refuses to read thousands of digits.
-            return int(digits[:9])
-    return 1
-
-
-def _share(settings):
-    share = _as_share(settings.get(_SHARE, _DEFAULT_SHARE))
-    return _DEFAULT_SHARE if share is None else share
+def _share_of(plan):
+    settings = (each for each in plan["values"] if each["kind"] == "argument" and identity(each["name"]) == _SHARE)
+    return next((each["value"] for each in settings), None)
 
 
 def _as_share(value):
-    try:
-        share = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return share if 0 < share <= 1 else None
+    share = number(value)
+    return share if share is not None and 0 < share <= 1 else None
 
 
-def _wrong_share(settings, where):
-    value = settings.get(_SHARE)
+def _wrong_share(value, where):
     if value is not None and _as_share(value) is None:
         yield error(
             "key_value",
@@ -115,44 +77,36 @@ def _wrong_share(settings, where):
         )
 
 
-def _instances(replicas, hosts):
-    if replicas == "per_worker":
-        return hosts
-    if replicas is None:
-        return 1
-    return replicas if _schema.fits(replicas, option("gpustack_models.deployments.replicas")) else 0
-
-
-def _exceeded(where, factors, needed, accelerator, host, there):
-    used = {name: factor for name, factor in factors.items() if factor > 1}
+def _exceeded(each, host, there):
+    used = {name: factor for name, factor in each.plan["parallel"].items() if factor > 1}
     product = " x ".join(f"{name} {factor}" for name, factor in used.items())
+    needed, accelerator = each.plan["devices_per_instance"], each.plan["accelerator"]
     return error(
         "cards_exceeded",
-        where,
-        f"{product}, so one instance needs {needed} cards",
+        each.where,
+        f"{product}, so one instance needs {needed} cards, {needed - there} more than a host has",
         f"at most {there}, the cards of {host}, the largest {accelerator} host",
         "lower the sizes in args, or set gpustack_accelerator_count if a host has more cards",
     )
 
 
-def _short(accelerator, deployments, hosts, undeclared):
-    """`undeclared`: cards of hosts whose accelerator is not known yet. They have a finding of their own."""
-    there = sum(hosts.values())
-    # Two claims of more than half a card cannot share it; smaller ones may, as far as the sum goes.
-    alone = sum(cards * instances for unused, cards, instances, share in deployments if share > 0.5)
-    together = sum(cards * instances * share for unused, cards, instances, share in deployments)
-    if max(alone, together) <= there + undeclared:
+def _short(accelerator, deployments, hosts, unsure, with_baseline):
+    left_over = _placing.left_over(deployments, {**hosts, **unsure})
+    if not left_over:
         return
     terms = [
-        f"{name}: {instances} x {counted(cards, 'card')}, {share:g} of each"
-        for name, cards, instances, share in deployments
+        f"{each.name}: {each.instances} x {counted(each.cards, 'card')}, {each.share:g} of each" for each in deployments
     ]
-    needed = alone if alone > there else math.ceil(together)
+    missing = sum(each.cards * count for each, count in left_over)
+    names = [f"{counted(count, 'instance')} of {each.name}" for each, count in left_over]
+    fix = "lower replicas or the sizes in args, take a deployment out, or add hosts"
+    if with_baseline:
+        fix += "; dspark_baseline is a second deployment with cards of its own"
     yield error(
         "cards_short",
-        f"deployments on {accelerator}: {listed(name for name, *unused in deployments)}",
-        f"{needed} cards needed ({'; '.join(terms)})",
-        f"at most {there}, the cards of {listed(hosts)}",
-        "lower replicas or the sizes in args, take a deployment out, or add hosts",
+        f"deployments on {accelerator}: {listed(each.name for each in deployments)}",
+        f"{counted(missing, 'card')} missing, there is no place for {listed(names)}: {'; '.join(terms)}",
+        f"what fits on the {counted(sum(hosts.values()), 'card')} of {listed(hosts)}",
+        fix,
         _SOURCE,
     )

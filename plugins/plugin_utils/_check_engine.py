@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _arguments, _knobs, _plan, _shown
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _arguments, _knobs, _model_keys, _schema, _shown
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._schema import kind_of
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import option
 
 # What makes GPUStack split an argument, in words.
 _SPLITTING = {r"\s": "white space", '"': "a double quote", "'": "a single quote", r"\\": "a backslash"}
@@ -28,8 +29,8 @@ def check(site):
 
 def _args(entry, where):
     seen = {}
-    if entry.get("max_model_len") is not None:
-        seen["max-model-len"] = "max_model_len"
+    flags, unused = _model_keys.settings(entry) if _is_sound(entry) else ({}, {})
+    seen.update((flag, _model_keys.SOURCES[flag].partition(";")[0]) for flag in flags)
     for flag, value in entry["args"].items():
         name = _arguments.identity(flag)
         shown = _shown.name(flag)
@@ -54,15 +55,6 @@ def _args(entry, where):
                 "take one of the two out",
             )
         seen.setdefault(name, shown)
-        if name in _plan.RESERVED_FLAGS:
-            yield error(
-                "argument_reserved",
-                here,
-                "an argument GPUStack sets itself",
-                "any argument but " + ", ".join(_plan.RESERVED_FLAGS),
-                "take it out",
-                "GPUStack 2.3.0 answers 400 to it",
-            )
         splitting = _splitting(value) if isinstance(value, str) else []
         if splitting:
             yield error(
@@ -73,6 +65,11 @@ def _args(entry, where):
                 "take these characters out (rename the file, for example); write JSON as a YAML mapping or list",
                 "GPUStack 2.3.0 splits arguments like a shell",
             )
+
+
+def _is_sound(entry):
+    spec = option("gpustack_models.deployments")["options"]
+    return all(entry.get(key) is None or _schema.fits(entry[key], spec[key]) for key in _model_keys.KEYS)
 
 
 def _splitting(value):
@@ -96,15 +93,6 @@ def _env(env, where):
                 f"the name {shown!r}",
                 "letters, digits and _, no digit first",
                 "write NAME: value, for example HF_HUB_OFFLINE: 1",
-            )
-        if variable == _plan.READY_TIMEOUT_MISNAMED:
-            yield error(
-                "env_ready_timeout",
-                here,
-                "a variable no engine reads",
-                _plan.READY_TIMEOUT,
-                f"write {_plan.READY_TIMEOUT}: with the wrong name the limit stays at 600 s",
-                "vLLM 0.25.0 envs.py:748; vllm-ascend docs DeepSeek-V4-Pro.md:158",
             )
         if isinstance(value, (bool, dict, list)):
             yield error(

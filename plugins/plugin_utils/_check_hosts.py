@@ -104,7 +104,7 @@ def _workers(site):
 
 
 def _accelerators(site):
-    name, known = "gpustack_accelerator", _profiles.accelerators()
+    name, known = "gpustack_accelerator", site.profiles.accelerators()
     expected = one_of(known)
     without = [host for host in site.workers if site.missing(host, name)]
     if without:
@@ -117,11 +117,10 @@ def _accelerators(site):
         )
     for value, hosts in site.variants(name):
         if isinstance(value, str) and value.strip() and value not in known:
-            yield unknown_accelerator(f"{name} on {listed(hosts)}", value)
+            yield unknown_accelerator(f"{name} on {listed(hosts)}", value, known)
 
 
-def unknown_accelerator(where, value):
-    known = _profiles.accelerators()
+def unknown_accelerator(where, value, known):
     close = _profiles.nearest(value, known)
     return error(
         "accelerator_unknown",

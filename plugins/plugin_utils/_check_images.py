@@ -12,7 +12,6 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
     _images,
     _placeholders,
     _plan,
-    _profiles,
     _schema,
     _shown,
 )
@@ -54,20 +53,23 @@ def _used(site):
         yield "every worker", _images.artefact("runtime_pause")
         yield "every worker", _images.artefact("runtime_health")
     for where, model, entry in site.deployments():
-        yield from _engine(model, entry, where)
+        yield from _engine(site, model, entry, where)
 
 
-def _engine(model, entry, where):
+def _engine(site, model, entry, where):
     if entry.get("image") is not None:
         if isinstance(entry["image"], str):
             yield f"{where}.image", entry["image"]
         return
     # What keeps a deployment from being planned has its own finding.
-    if not _profiles.has_pair(model.get("family"), entry.get("accelerator")):
+    family, accelerator, version = model.get("family"), entry.get("accelerator"), entry.get("engine_version")
+    if family not in site.profiles.families() or accelerator not in site.profiles.accelerators():
         return
-    version = entry.get("engine_version")
     if version is None or _schema.fits(version, option("gpustack_models.deployments.engine_version")):
-        yield where, _plan.engine_image(model["family"], entry)
+        try:
+            yield where, _plan.engine_image(entry, site.profiles.layers(family, accelerator)).name
+        except _images.ImageError:
+            return
 
 
 def _unlocked(where, name):

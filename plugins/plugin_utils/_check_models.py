@@ -9,9 +9,10 @@ from __future__ import annotations
 import posixpath
 import re
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _plan, _profiles, _schema
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _plan, _schema
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._check_hosts import unknown_accelerator
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, one_of
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import nearest
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import deployments, option
 
 # GPUStack's rule for the names of routes; it is stricter than the one for deployments.
@@ -35,7 +36,7 @@ def check(site):
     yield from _duplicate_models(models)
     for index, model in models:
         where = f"gpustack_models[{index}] ({model.get('name')})"
-        yield from _model(model, where)
+        yield from _model(site, model, where)
         first = {}
         for number, entry in deployments(model):
             yield from _deployment(site, model, entry, f"{where}.deployments[{number}]", hosts, first)
@@ -58,7 +59,7 @@ def _duplicate_models(models):
             seen[name] = index
 
 
-def _model(model, where):
+def _model(site, model, where):
     name, family = model.get("name"), model.get("family")
     if isinstance(name, str) and not _ROUTE_NAME.match(name):
         yield error(
@@ -69,13 +70,14 @@ def _model(model, where):
             f"write {_suggested(name)}; clients use this name",
             "GPUStack 2.3.0, names of model routes",
         )
-    if isinstance(family, str) and family not in _profiles.families():
-        close = _profiles.nearest(family, _profiles.families())
+    known = site.profiles.families()
+    if isinstance(family, str) and family not in known:
+        close = nearest(family, known)
         yield error(
             "family_unknown",
             f"{where}.family",
             repr(family),
-            one_of(_profiles.families()),
+            one_of(known),
             f"did you mean {close}?" if close else "use a known model family",
         )
 
@@ -88,7 +90,7 @@ def _suggested(name):
 def _deployment(site, model, entry, where, hosts, first):
     accelerator = entry.get("accelerator")
     if isinstance(accelerator, str) and isinstance(model.get("name"), str):
-        yield from _placement(site, model, accelerator, where, hosts)
+        yield from _placement(site, accelerator, where, hosts)
         if accelerator in first:
             yield error(
                 "deployment_duplicate",
@@ -103,61 +105,17 @@ def _deployment(site, model, entry, where, hosts, first):
             yield from _path(entry[key], f"{where}.{key}")
 
 
-def _placement(site, model, accelerator, where, hosts):
-    if accelerator not in _profiles.accelerators():
-        yield unknown_accelerator(f"{where}.accelerator", accelerator)
-        return
-    if hosts is not None and accelerator not in hosts and not site.may_have(accelerator):
+def _placement(site, accelerator, where, hosts):
+    known = site.profiles.accelerators()
+    if accelerator not in known:
+        yield unknown_accelerator(f"{where}.accelerator", accelerator, known)
+    elif hosts is not None and accelerator not in hosts and not site.may_have(accelerator):
         yield error(
             "deployment_without_host",
             where,
             f"no worker host declares {accelerator}",
             f"at least one host in group gpustack_worker with gpustack_accelerator: {accelerator}",
             f"set gpustack_accelerator: {accelerator} on a worker, or take the deployment out",
-        )
-    family = model.get("family")
-    if family not in _profiles.families():
-        return
-    if not _profiles.has_pair(family, accelerator):
-        yield _no_pair(family, accelerator, where)
-        return
-    yield from _sampling(model, _profiles.pair(family, accelerator)["dspark"], where)
-
-
-def _no_pair(family, accelerator, where):
-    fix = "serve this model on another accelerator: " + ", ".join(_profiles.served_by(family))
-    capability = _profiles.accelerator(accelerator)["compute_capability"]
-    needed = _profiles.family(family).get("compute_capabilities")
-    if needed and capability and int(capability.split(".")[0]) not in needed["majors"]:
-        return error(
-            "family_unsupported_on_accelerator",
-            where,
-            f"{accelerator} has compute capability {capability}; the engine has no attention kernel of {family} for it",
-            "compute capability " + ", ".join(f"{major}.x" for major in needed["majors"]),
-            fix,
-            needed["source"],
-        )
-    return error(
-        "pair_missing",
-        where,
-        f"no launch profile for {family} on {accelerator}",
-        "a family and an accelerator that go together",
-        fix,
-    )
-
-
-def _sampling(model, profile, where):
-    options = model.get("dspark_options")
-    sampling = options.get("sampling") if isinstance(options, dict) else None
-    known = _schema.fits(sampling, option("gpustack_models.dspark_options.sampling"))
-    if model.get("dspark") is True and known and sampling not in profile["samplings"]:
-        yield error(
-            "sampling_unsupported",
-            where,
-            f"dspark_options.sampling: {sampling}",
-            one_of(profile["samplings"]),
-            "take sampling out of dspark_options",
-            profile["source"],
         )
 
 

@@ -40,6 +40,16 @@ def role_options():
     return options
 
 
+@functools.lru_cache(maxsize=None)
+def collection_version():
+    """From galaxy.yml of a checkout, or from the manifest of an installed collection."""
+    root = os.path.join(os.path.dirname(__file__), "..", "..")
+    manifest = os.path.join(root, "MANIFEST.json")
+    if os.path.exists(manifest):
+        return _read(manifest)["collection_info"]["version"]
+    return _read(os.path.join(root, "galaxy.yml"))["version"]
+
+
 def _read(path):
     with open(path, encoding="utf-8") as stream:
         return yaml.load(stream, Loader=_LOADER)

@@ -4,141 +4,205 @@
 
 """From the models of an inventory to the deployments and routes GPUStack is asked for.
 
-Pure: the same models, hosts, rewrites and lock always give the same plan.
+Pure: the same models, hosts, profiles, images and checkpoints always give the same plan.
 """
 
 from __future__ import annotations
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _images, _profiles
+import math
+
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
+    _engine_images,
+    _images,
+    _model_keys,
+    _plan_capacity,
+    _speculation,
+)
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._arguments import (
-    Settings,
     identity,
     normalised,
+    number,
     render,
 )
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._data import plain
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._layers import Settings
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import ProfileError, Profiles
 
 ACCELERATOR_LABEL = "gpustack-accelerator"
 BACKEND = "vLLM"
-READY_TIMEOUT = "VLLM_ENGINE_READY_TIMEOUT_S"
-# What people write for READY_TIMEOUT; no engine reads it, so the default of 600 s would stay.
-READY_TIMEOUT_MISNAMED = "VLLM_ENGINE_READY_TIMEOUT"
-# Written by GPUStack itself; it refuses them in any spelling.
-RESERVED_FLAGS = ("port", "api-key", "served-model-name")
-
 FROM_DEPLOYMENT = "inventory: deployment"
-FROM_PAIR = "accelerator x family"
-FROM_DSPARK = "dspark switch"
+FROM_MODEL = "inventory: model"
+BASELINE = "plain"
+NOT_SHOWN = "(from the inventory, not shown)"
+# What multiplies the devices of one instance, with vLLM's short forms.
+PARALLEL = {
+    "tensor-parallel-size": ("tensor-parallel-size", "tp"),
+    "pipeline-parallel-size": ("pipeline-parallel-size", "pp"),
+    "data-parallel-size": ("data-parallel-size", "dp"),
+}
 
 
 class PlanError(ValueError):
     """A model that cannot be planned, with the reason and the cure."""
 
 
-def launch_plan(models, hosts=None, rewrites=None, lock=None):
-    """The plan of all models: {deployments, routes, images}."""
-    hosts, rewrites, lock = plain(hosts or {}), plain(rewrites or {}), plain(lock or {})
+def plan(models, hosts=None, rewrites=None, lock=None, profiles=None, engine_images=None, checkpoints=None):
+    """The plan of all models: {deployments, routes, images}.
+
+    `hosts`: accelerator to number of worker hosts. `checkpoints`: (accelerator, path) to the facts of what lies there.
+    """
+    site = Known(hosts, rewrites, lock, profiles, engine_images, checkpoints)
     deployments, routes, images = [], [], {}
     for model in plain(models or []):
-        own = [_deployment(model, entry, hosts, rewrites, lock) for entry in model.get("deployments") or []]
-        deployments.extend(own)
-        routes.append(_route(model, own))
-        for deployment in own:
-            of_accelerator = images.setdefault(deployment["accelerator"], [])
-            if deployment["image"] not in of_accelerator:
-                of_accelerator.append(deployment["image"])
+        for baseline in (False, True)[: 2 if has_baseline(model) else 1]:
+            own = [deployment(model, entry, site, baseline) for entry in model.get("deployments") or []]
+            deployments.extend(own)
+            routes.append(route(model, own, baseline))
+    for planned in deployments:
+        of_accelerator = images.setdefault(planned["accelerator"], [])
+        if planned["image"] not in of_accelerator:
+            of_accelerator.append(planned["image"])
     _refuse_duplicates(deployments)
     return {"deployments": deployments, "routes": routes, "images": images}
 
 
-def deployment_name(model_name, accelerator):
-    return f"{model_name}-{accelerator}"
+class Known:
+    """What a plan is made with beside the models."""
+
+    def __init__(self, hosts=None, rewrites=None, lock=None, profiles=None, engine_images=None, checkpoints=None):
+        self.hosts, self.rewrites, self.lock = plain(hosts or {}), plain(rewrites or {}), plain(lock or {})
+        self.profiles = Profiles(plain(profiles or {}))
+        self.engine_images = plain(engine_images or {})
+        self._checkpoints = checkpoints or {}
+
+    def checkpoint(self, accelerator, path):
+        """Facts of a model directory on the hosts of one accelerator, or None where nobody could look."""
+        return self._checkpoints.get((accelerator, path))
 
 
-def engine_image(family, entry):
-    """Canonical name (or the user's own) of the engine image of one deployment."""
-    if entry.get("image"):
-        return entry["image"]
-    return _images.artefact(_profiles.pair(family, entry["accelerator"])["image"], entry.get("engine_version"))
+def has_baseline(model):
+    return model.get("dspark") is True and model.get("dspark_baseline") is True
 
 
-def _deployment(model, entry, hosts, rewrites, lock):
-    accelerator = entry["accelerator"]
-    name = deployment_name(model["name"], accelerator)
+def route_name(model_name, baseline=False):
+    return f"{model_name}-{BASELINE}" if baseline else model_name
+
+
+def deployment_name(model_name, accelerator, baseline=False):
+    return f"{route_name(model_name, baseline)}-{accelerator}"
+
+
+def deployment(model, entry, site, baseline=False):
+    """One deployment, with every value's origin and what it can hold."""
+    accelerator, family = entry["accelerator"], model["family"]
+    name = deployment_name(model["name"], accelerator, baseline)
     try:
-        pair = _profiles.pair(model["family"], accelerator)
-        image = _images.reference(engine_image(model["family"], entry), rewrites, lock)
-    except (_profiles.ProfileError, _images.ImageError) as error:
+        layers = site.profiles.layers(family, accelerator)
+        image = engine_image(entry, layers, site.engine_images)
+        reference = _images.reference(image.name, site.rewrites, site.lock)
+    except (ProfileError, _images.ImageError) as error:
         raise PlanError(f"deployment {name}: {error}") from error
-    settings = arguments(model, entry, pair)
-    environment = _environment(entry, pair, name)
-    origins = {flag: origin for flag, unused, origin in settings}
-    origins.update({variable: origin for variable, unused, origin in environment})
-    return {
+    dspark = bool(model.get("dspark")) and not baseline
+    platform = site.profiles.platform(site.profiles.accelerator(accelerator)["platform"])
+    arguments, environment = _settings(model, entry, layers, dspark)
+    flags = list(arguments.items(platform["order"]))
+    variables = list(environment.items(platform.get("env_order", ())))
+    planned = {
         "name": name,
         "model": model["name"],
         "accelerator": accelerator,
+        "family": family,
+        "platform": site.profiles.accelerator(accelerator)["platform"],
         "path": entry["path"],
-        "directories": _directories(model, entry),
+        "draft_path": entry.get("draft_path"),
+        "directories": _directories(entry, dspark),
         "backend": BACKEND,
-        "image": image,
-        "parameters": [render(flag, value) for flag, value, unused in settings],
-        "env": {variable: str(value) for variable, value, unused in environment},
-        "replicas": _replicas(entry, hosts, name),
+        "image": reference,
+        "image_name": _images.canonical(image.name),
+        "engine": image.engine,
+        "engine_version": image.version,
+        "image_platform": image.platform,
+        "runtime": image.runtime,
+        "lifted_capabilities": list(image.capabilities),
+        "release_undeclared": image.undeclared_release,
+        "parameters": [render(written.name, written.value) for written, unused in flags],
+        "env": {written.name: str(written.value) for written, unused in variables},
+        "replicas": _replicas(entry, site.hosts, name),
         "worker_selector": {ACCELERATOR_LABEL: accelerator},
-        "origins": origins,
+        "dspark": dspark,
+        "baseline": baseline,
+        "parallel": parallel(arguments),
+        "devices_per_instance": math.prod(parallel(arguments).values()),
+        "values": [
+            *(_explained(written, replaced, "argument") for written, replaced in flags),
+            *(_explained(written, replaced, "variable") for written, replaced in variables),
+        ],
+        "checkpoint": site.checkpoint(accelerator, entry["path"]),
+        "draft": site.checkpoint(accelerator, entry.get("draft_path")),
+    }
+    planned.update(_plan_capacity.of(planned, arguments, entry, layers, site.profiles))
+    return planned
+
+
+def engine_image(entry, layers, declared=None):
+    """What is in the image of a deployment; the profile's unless the deployment names one."""
+    default = next((layer.data["image"] for layer in reversed(layers) if layer.data.get("image")), None)
+    return _engine_images.of_deployment(entry, default, declared)
+
+
+def parallel(arguments):
+    """The sizes whose product is the devices of one instance."""
+    return {name: _factor(arguments, names) for name, names in PARALLEL.items()}
+
+
+def _factor(arguments, names):
+    for value in (arguments.get(name) for name in reversed(names)):
+        found = number(value)
+        if isinstance(found, int) and found > 0:
+            # Far more than any site has.
+            return min(found, 10**6)
+    return 1
+
+
+def _settings(model, entry, layers, dspark):
+    """The arguments and the environment, every layer of them."""
+    arguments, environment = Settings(identity), Settings()
+    for layer in layers:
+        sources = layer.get("sources")
+        arguments = arguments.under(Settings.of(layer.name, layer.get("arguments"), sources, identity))
+        environment = environment.under(Settings.of(layer.name, layer.get("env"), sources))
+    if dspark:
+        parts, sources = _speculation.wanted(layers, model)
+        value = {_speculation.FLAG: _speculation.config(parts, entry.get("draft_path"))}
+        said = {_speculation.FLAG: _speculation.source(sources)}
+        arguments = arguments.under(Settings.of(_speculation.LAYER, value, said, identity))
+    for name, keys in ((FROM_MODEL, model), (FROM_DEPLOYMENT, entry)):
+        flags, variables = _model_keys.settings(keys)
+        arguments = arguments.under(Settings.of(name, flags, _model_keys.SOURCES, identity))
+        environment = environment.under(Settings.of(name, variables, _model_keys.SOURCES))
+    own = {normalised(flag): value for flag, value in (entry.get("args") or {}).items()}
+    arguments = arguments.under(Settings.of(FROM_DEPLOYMENT, own, None, identity))
+    environment = environment.under(Settings.of(FROM_DEPLOYMENT, entry.get("env")))
+    return arguments, environment
+
+
+def _explained(written, replaced, kind):
+    """One value for people. What somebody wrote into a deployment's environment may be a secret."""
+    hide = kind == "variable" and written.layer == FROM_DEPLOYMENT and not written.source
+    return {
+        "name": written.name,
+        "kind": kind,
+        "value": NOT_SHOWN if hide else written.value,
+        "layer": written.layer,
+        "source": written.source,
+        "replaced": [earlier.as_dict() for earlier in replaced if earlier.value != written.value],
     }
 
 
-def arguments(model, entry, pair):
-    """(flag, value, origin) of the command line, in order."""
-    settings = Settings(identity)
-    family = _profiles.family(model["family"])["arguments"]
-    for argument in pair["arguments"]:
-        flag, origin = argument["flag"], argument.get("from")
-        if origin == "family":
-            settings.put(flag, family[flag], f"family {model['family']}")
-        elif origin == "dspark":
-            if model.get("dspark"):
-                settings.put(flag, speculative_config(model, entry, pair["dspark"]), FROM_DSPARK)
-        else:
-            settings.put(flag, argument["value"], FROM_PAIR)
-    if entry.get("max_model_len") is not None:
-        settings.put("max-model-len", entry["max_model_len"], FROM_DEPLOYMENT)
-    for flag, value in (entry.get("args") or {}).items():
-        settings.put(normalised(flag), value, FROM_DEPLOYMENT)
-    return list(settings)
-
-
-def speculative_config(model, entry, profile):
-    """The value of --speculative-config that the one line `dspark: true` stands for."""
-    options = model.get("dspark_options") or {}
-    sampling = options.get("sampling") or profile["sampling"]
-    config = {"method": "dspark", "num_speculative_tokens": options.get("tokens") or profile["tokens"]}
-    if sampling:
-        config["draft_sample_method"] = sampling
-    config.update(profile["extra"])
-    # Only a draft of its own is named; a fused checkpoint is target and draft in one directory.
-    if entry.get("draft_path"):
-        config["model"] = entry["draft_path"]
-    return config
-
-
-def _directories(model, entry):
+def _directories(entry, dspark):
     """The directories that the engine reads."""
-    draft = [entry["draft_path"]] if model.get("dspark") and entry.get("draft_path") else []
+    draft = [entry["draft_path"]] if dspark and entry.get("draft_path") else []
     return list(dict.fromkeys([entry["path"], *draft]))
-
-
-def _environment(entry, pair, name):
-    settings = Settings()
-    for variable in pair["env"]:
-        settings.put(variable["name"], variable["value"], FROM_PAIR)
-    for variable, value in (entry.get("env") or {}).items():
-        if variable == READY_TIMEOUT_MISNAMED:
-            raise PlanError(f"deployment {name}: env {variable} is read by no engine; write {READY_TIMEOUT}")
-        settings.put(variable, value, FROM_DEPLOYMENT)
-    return list(settings)
 
 
 def _replicas(entry, hosts, name):
@@ -156,20 +220,19 @@ def _replicas(entry, hosts, name):
     return count
 
 
-def _route(model, deployments):
+def route(model, deployments, baseline):
     weights = (model.get("route") or {}).get("weights") or {}
     return {
-        "name": model["name"],
+        "name": route_name(model["name"], baseline),
         "targets": [
-            {"model": deployment["name"], "weight": int(weights.get(deployment["accelerator"], 1))}
-            for deployment in deployments
+            {"model": planned["name"], "weight": int(weights.get(planned["accelerator"], 1))} for planned in deployments
         ],
     }
 
 
 def _refuse_duplicates(deployments):
     seen = set()
-    for deployment in deployments:
-        if deployment["name"] in seen:
-            raise PlanError(f"two deployments are named {deployment['name']!r}; a name stands for one deployment")
-        seen.add(deployment["name"])
+    for planned in deployments:
+        if planned["name"] in seen:
+            raise PlanError(f"two deployments are named {planned['name']!r}; a name stands for one deployment")
+        seen.add(planned["name"])

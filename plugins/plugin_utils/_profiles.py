@@ -2,86 +2,171 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is known about accelerators, model families and the two together."""
+"""What is known about accelerators, model families and the two together, and what a site adds to it."""
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
+
+#: What a layer may hold. The same keys stand in the data files and in the inventory's gpustack_profiles.
+LAYER_KEYS = ("arguments", "env", "image", "dspark", "kv_cache_gib", "sources")
+
+
+#: What a profile of a site's own needs beside what it wants to set.
+REQUIRED = {
+    "accelerators": (
+        "name",
+        "vendor",
+        "pci_ids",
+        "memory_bytes",
+        "cards_per_host",
+        "platform",
+        "device_type",
+        "container",
+    ),
+    "families": ("description", "formats"),
+    "pairs": (),
+}
 
 
 class ProfileError(ValueError):
     """A name nobody has a profile for, with the nearest known ones."""
 
 
-def accelerators():
-    return _data.names("accelerators")
+@dataclasses.dataclass(frozen=True)
+class Layer:
+    name: str
+    data: dict
+
+    def get(self, key):
+        return _mapping(self.data.get(key))
+
+    def source(self, name):
+        sources = self.get("sources")
+        return str(sources.get(name, ""))
 
 
-def families():
-    return _data.names("families")
+class Profiles:
+    """The collection's profiles, with those of one site (gpustack_profiles) over them."""
 
+    def __init__(self, site=None):
+        self._site = _mapping(site)
 
-def accelerator(name):
-    """The profile of one accelerator, its own key included."""
-    return dict(_load("accelerators", name, "accelerator"), profile=str(name))
+    def accelerators(self):
+        return self._names("accelerators")
 
+    def families(self):
+        return self._names("families")
 
-def family(name):
-    return _load("families", name, "model family")
+    def accelerator(self, name):
+        """The profile of one accelerator, its own key included."""
+        return dict(self._merged("accelerators", name, "accelerator"), profile=str(name))
 
+    def family(self, name):
+        return dict(self._merged("families", name, "model family"), name=str(name))
 
-def has_pair(family_name, accelerator_name):
-    return f"{family_name}__{accelerator_name}" in _data.names("pairs")
+    def has_pair(self, family, accelerator):
+        return f"{family}__{accelerator}" in self._names("pairs")
 
-
-def served_by(family_name):
-    """The accelerators the family has a launch profile for."""
-    return [name.split("__", 1)[1] for name in _data.names("pairs") if name.startswith(f"{family_name}__")]
-
-
-def pair(family_name, accelerator_name):
-    """Launch arguments, environment and image of one family on one accelerator."""
-    if not has_pair(family_name, accelerator_name):
-        raise ProfileError(
-            f"family {family_name!r} has no launch profile for accelerator {accelerator_name!r}; "
-            f"it has one for: {', '.join(served_by(family_name)) or 'none'}"
+    def runs_on(self, family, accelerator, lifted=()):
+        """Whether the engines of this collection run the family on the accelerator; `lifted` as in lacks_kernel."""
+        profile, card = self.family(family), self.accelerator(accelerator)
+        return (
+            card.get("platform") in _mapping(profile.get("formats"))
+            and self.lacks_kernel(family, accelerator, lifted) is None
+            and (self.has_pair(family, accelerator) or not profile.get("needs_pair"))
         )
-    return _data.load(f"pairs/{family_name}__{accelerator_name}.yml")
+
+    def lacks_kernel(self, family, accelerator, lifted=()):
+        """The compute capability that is missing, or None. `lifted`: first parts that an image adds."""
+        capability = self.accelerator(accelerator).get("compute_capability")
+        needed = _mapping(self.family(family).get("compute_capabilities"))
+        if not capability or not needed or int(str(capability).split(".")[0]) in (*needed["majors"], *lifted):
+            return None
+        return needed
+
+    def served_by(self, family):
+        return [name for name in self.accelerators() if self.runs_on(family, name)]
+
+    def runs(self, accelerator):
+        """The families that run on an accelerator, those that are more than `generic` first."""
+        names = [name for name in self.families() if self.runs_on(name, accelerator)]
+        return sorted(names, key=lambda name: name == "generic")
+
+    def layers(self, family, accelerator):
+        """The layers of a launch, the first is the lowest. All that a site writes is above all that is built in."""
+        platform = self.accelerator(accelerator)["platform"]
+        self.family(family)  # raises for an unknown one
+        layers = [Layer(f"platform {platform}", _data.load(f"platforms/{platform}.yml"))]
+        for prefix, read in (("", _built_in), ("site: ", self._of_site)):
+            family_data = read("families", family)
+            layers += [
+                Layer(f"{prefix}accelerator {accelerator}", read("accelerators", accelerator)),
+                Layer(f"{prefix}family {family}", family_data),
+                Layer(
+                    f"{prefix}family {family} on {platform}",
+                    _mapping(_mapping(family_data.get("platforms")).get(platform)),
+                ),
+                Layer(f"{prefix}pair {family} x {accelerator}", read("pairs", f"{family}__{accelerator}")),
+            ]
+        return layers
+
+    def platform(self, name):
+        return _data.load(f"platforms/{name}.yml")
+
+    def pci_profiles(self):
+        """Every known card as {pci_id, vendor, profile, memory_bytes, name}; profile is None where there is none."""
+        known = {}
+        for vendor, cards in _data.load("pci_ids.yml").items():
+            for pci_id, name in cards.items():
+                known[pci_id] = {"vendor": vendor, "profile": None, "memory_bytes": None, "name": name}
+        for name in self.accelerators():
+            entry = self.accelerator(name)
+            card = {key: entry.get(key) for key in ("vendor", "profile", "memory_bytes", "name")}
+            known.update((pci_id, card) for pci_id in entry.get("pci_ids") or ())
+        return [dict(known[pci_id], pci_id=pci_id) for pci_id in sorted(known)]
+
+    def _names(self, kind):
+        return tuple(sorted({*_data.names(kind), *self._own(kind)}))
+
+    def _own(self, kind):
+        """Names the site added, as far as they are complete."""
+        entries = _mapping(self._site.get(kind))
+        return [str(name) for name, entry in entries.items() if name in _data.names(kind) or not lacking(kind, entry)]
+
+    def _of_site(self, kind, name):
+        return _mapping(_mapping(self._site.get(kind)).get(name))
+
+    def _merged(self, kind, name, what):
+        known = self._names(kind)
+        if name not in known:
+            raise ProfileError(f"unknown {what} {name!r}; known: {', '.join(known)}")
+        return {**_built_in(kind, name), **self._of_site(kind, name)}
 
 
-def pci_profiles():
-    """Every known card as {pci_id, vendor, profile, memory_bytes, name}; profile is None where there is none yet."""
-    known = []
-    for name in accelerators():
-        entry = accelerator(name)
-        known.append(
-            {
-                "pci_id": entry["pci_id"],
-                "vendor": entry["vendor"],
-                "profile": name,
-                "memory_bytes": entry["memory_bytes"],
-                "name": entry["name"],
-            }
-        )
-    for vendor, cards in _data.load("pci_ids.yml").items():
-        known.extend(
-            {"pci_id": pci_id, "vendor": vendor, "profile": None, "memory_bytes": None, "name": name}
-            for pci_id, name in cards.items()
-        )
-    return sorted(known, key=lambda card: card["pci_id"])
+def lacking(kind, entry):
+    """The keys that a profile of a site's own still needs."""
+    return [key for key in REQUIRED[kind] if _mapping(entry).get(key) is None]
+
+
+def _built_in(kind, name):
+    return _data.load(f"{kind}/{name}.yml") if name in _data.names(kind) else {}
+
+
+def _mapping(value):
+    """A value of another type has its finding elsewhere and counts as nothing here."""
+    return value if isinstance(value, dict) else {}
 
 
 def nearest(name, known, cutoff=0.6):
     """The known name most like this one, upper or lower case, or an empty string."""
+    return next(iter(similar(name, known, cutoff, most=1)), "")
+
+
+def similar(name, known, cutoff=0.8, most=3):
+    """The known names this one may stand for, the most like it first."""
     by_lower = {str(each).lower(): each for each in known}
-    close = difflib.get_close_matches(str(name).lower(), list(by_lower), n=1, cutoff=cutoff)
-    return by_lower[close[0]] if close else ""
-
-
-def _load(directory, name, what):
-    known = _data.names(directory)
-    if name not in known:
-        raise ProfileError(f"unknown {what} {name!r}; known: {', '.join(known)}")
-    return _data.load(f"{directory}/{name}.yml")
+    return [by_lower[each] for each in difflib.get_close_matches(str(name).lower(), list(by_lower), most, cutoff)]

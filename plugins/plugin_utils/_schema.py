@@ -13,14 +13,17 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import _shown
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import one_of
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import nearest
 
-_TYPES = {"str": str, "int": int, "bool": bool, "dict": dict, "list": list}
+_TYPES = {"str": str, "int": int, "float": (int, float), "bool": bool, "dict": dict, "list": list, "any": object}
 _WORDS = {
     "str": "text",
     "int": "a whole number",
+    "float": "a number",
+    "any": "any value",
     "bool": "true or false",
     "dict": "a mapping",
     "list": "a list",
 }
+_NUMBER = re.compile(r"^\s*\d+(\.\d+)?\s*\Z")
 _HOW = {"list": "write a list, with - before each entry", "dict": "write a mapping of key: value"}
 _BOOLEAN_WORDS = ("true", "false", "yes", "no", "on", "off")
 
@@ -55,7 +58,7 @@ def words(kind):
 
 def kind_of(value):
     kind = type(value).__name__
-    return _WORDS.get(kind, "a number" if kind == "float" else kind)
+    return _WORDS.get(kind, kind)
 
 
 def problems(value, spec, path=""):
@@ -79,6 +82,10 @@ def problems(value, spec, path=""):
         yield Problem("pattern", path, describe(value, spec.get("secret")), spec["form"], f"write {spec['form']}")
     if kind == "dict" and "options" in spec:
         yield from _dict_problems(value, spec["options"], path)
+    if kind == "dict" and "entries" in spec:
+        # A mapping with names of one's own, all of one shape.
+        for key, item in value.items():
+            yield from problems(item, spec["entries"], _join(path, _shown.name(key)))
     if kind == "list":
         for index, item in enumerate(value):
             element = dict(spec, type=spec["elements"], choices=spec.get("choices"))
@@ -114,7 +121,7 @@ def _type_problem(value, spec, path):
         return Problem("boolean_as_string", path, found, expected, "write true or false without quotes")
     if spec["type"] == "str" and isinstance(value, (int, float)):
         return Problem("type", path, found, expected, "put the value in quotes")
-    if spec["type"] == "int" and isinstance(value, str) and value.strip().isdigit():
+    if spec["type"] in ("int", "float") and isinstance(value, str) and _NUMBER.match(value):
         fix = "write the number without quotes; if it comes from a template, add `| int` to the template"
         return Problem("type", path, found, expected, fix)
     return Problem("type", path, found, expected, _HOW.get(spec["type"], f"write {expected}"))
@@ -123,7 +130,7 @@ def _type_problem(value, spec, path):
 def _has_type(value, kind):
     # bool is an int to Python, but not to a reader of an inventory.
     if isinstance(value, bool):
-        return kind == "bool"
+        return kind in ("bool", "any")
     return isinstance(value, _TYPES[kind])
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
-from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import nearest
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _schema
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import Profiles, nearest, similar
 
 PREFIX = "gpustack_"
 SERVER_GROUP = "gpustack_server"
@@ -79,7 +79,8 @@ class Site:
 
     unreadable: {host: {name: reason}}, extra_vars: [name given with -e], sources: {path: text},
     asked: [inventory source as it was given],
-    controller: {ansible_core: release, python: release}.
+    controller: {ansible_core: release, python: release}, facts: {host: what the probe gave},
+    checkpoints: {path: what was read of the model directory there}.
     """
 
     def __init__(self, inventory):
@@ -94,7 +95,21 @@ class Site:
         self.servers = [host for host in groups.get(SERVER_GROUP, []) if host in self.hosts]
         self.workers = [host for host in groups.get(WORKER_GROUP, []) if host in self.hosts]
         self.windows = set(groups.get(WINDOWS_GROUP, []))
+        self.facts = inventory.get("facts") or {}
+        self.checkpoints = inventory.get("checkpoints") or {}
         self._variants = {}
+
+    @functools.cached_property
+    def profiles(self):
+        """The collection's profiles with the site's own over them."""
+        return Profiles(self.value("gpustack_profiles"))
+
+    def cards_of(self, host, accelerator=None):
+        """Cards of a worker host, of the accelerator that it declares or may have."""
+        count = self.hosts[host].get("gpustack_accelerator_count")
+        if count is not None and _schema.fits(count, option("gpustack_accelerator_count")):
+            return count
+        return self.profiles.accelerator(accelerator or self.text(host, "gpustack_accelerator"))["cards_per_host"]
 
     def value(self, name):
         """The site's value of a variable: the server's, else the first host's, else the default."""
@@ -155,12 +170,12 @@ class Site:
 
     def may_have(self, accelerator):
         """The workers that do not say which accelerator they have, or seem to mean this one and misspell it."""
-        known = _data.names("accelerators")
+        known = self.profiles.accelerators()
         declared = {host: self.text(host, "gpustack_accelerator") for host in self.workers}
         return [
             host
             for host, name in declared.items()
-            if not name or (name not in known and nearest(name, known) == accelerator)
+            if not name or (name not in known and accelerator in similar(name, known))
         ]
 
     def accelerator_hosts(self):

@@ -22,12 +22,13 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 INVENTORY = ROOT / "inventories" / "lab"
 OUTPUT = ROOT / "tests" / "output"
-SERVER, H20, NPU = "gs-01", "h20-01", "npu-01"
-HOSTS = (SERVER, H20, NPU)
-ADDRESSES = {SERVER: "172.29.77.10", H20: "172.29.77.11", NPU: "172.29.77.12"}
+SERVER, H20, NPU, RTX = "gs-01", "h20-01", "npu-01", "rtx-01"
+WORKERS = (H20, NPU, RTX)
+HOSTS = (SERVER, *WORKERS)
+ADDRESSES = {SERVER: "172.29.77.10", H20: "172.29.77.11", NPU: "172.29.77.12", RTX: "172.29.77.13"}
 URL = f"http://{ADDRESSES[SERVER]}"
 ROUTE = "deepseek-v4-flash"
-DEPLOYMENTS = {H20: f"{ROUTE}-nvidia_h20_3e", NPU: f"{ROUTE}-ascend_910b"}
+DEPLOYMENTS = {H20: f"{ROUTE}-nvidia_h20_3e", NPU: f"{ROUTE}-ascend_910b", RTX: "qwen3-8b-nvidia_rtx_4090"}
 RECAP = re.compile(r"^(\S+)\s+: ok=(\d+)\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
 
 
@@ -125,6 +126,11 @@ class Lab:
         found = [name for name in self.running(host) if name.startswith(DEPLOYMENTS[host]) and "-run-" in name]
         assert len(found) == 1, f"{host}: {found}"
         return found[0]
+
+    def engine_command(self, host):
+        """The argument vector of the host's engine, as the kernel has it."""
+        pid = self.inspect(host, self.engine_container(host))["State"]["Pid"]
+        return self.sh(host, f"cat /proc/{pid}/cmdline").rstrip("\0").split("\0")
 
     def manifest(self, host):
         return json.loads(self.sh(host, "cat /etc/gpustack/manifest.json"))["entries"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import lab_site
 import pytest
 from host_snapshot import files
-from lab_site import H20, HOSTS, NPU, SERVER
+from lab_site import HOSTS, SERVER, WORKERS
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def test_check_of_bare_hosts_succeeds(check):
 
 def test_it_says_what_would_be_done_after_what(check):
     said = " ".join(check.output.split())
-    for host, container in ((SERVER, "gpustack-server"), (H20, "gpustack-worker"), (NPU, "gpustack-worker")):
+    for host, container in {SERVER: "gpustack-server", **dict.fromkeys(WORKERS, "gpustack-worker")}.items():
         assert f"The container {container} of {host} would be run after its container engine" in said
     assert "would be done after the server answers" in said
     assert "would be installed: docker.io" in said

@@ -12,7 +12,7 @@ import lab_site
 import leak_watch
 import pytest
 from kill_points import KILL_POINTS
-from lab_site import H20, HOSTS, NPU, SERVER
+from lab_site import H20, HOSTS, SERVER, WORKERS
 
 VERBOSE = ("-vvv", "--diff")
 INTERPRETER = re.compile(r"^<(?P<address>[\d.]+)> SSH: EXEC .*python", re.MULTILINE)
@@ -71,7 +71,7 @@ def test_converges_after_every_kill(converged):
     assert converged.code == 0, converged.tail()
 
 
-def test_both_deployments_run(before, api):
+def test_all_deployments_run(before, api):
     instances = {item["model_name"]: (item["worker_name"], item["state"]) for item in api.items("model-instances")}
     assert instances == {name: (host, "running") for host, name in lab_site.DEPLOYMENTS.items()}
 
@@ -79,7 +79,7 @@ def test_both_deployments_run(before, api):
 def test_every_host_has_a_manifest_of_what_was_made(before, lab):
     made = {host: {(entry["kind"], entry["name"]) for entry in lab.manifest(host)} for host in HOSTS}
     assert ("container", "gpustack-server") in made[SERVER]
-    for host in (H20, NPU):
+    for host in WORKERS:
         assert {("container", "gpustack-worker"), ("file", "/etc/gpustack/worker/config.yaml")} <= made[host]
     for host in HOSTS:
         assert ("package", "docker.io") in made[host]

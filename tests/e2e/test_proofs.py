@@ -9,7 +9,7 @@ import urllib.request
 import lab_site
 import pytest
 import yaml
-from lab_site import ADDRESSES, DEPLOYMENTS, H20, NPU, ROUTE
+from lab_site import ADDRESSES, DEPLOYMENTS, H20, NPU, ROUTE, RTX
 
 GOLDEN = yaml.safe_load((lab_site.ROOT / "tests" / "golden" / "report_c.yml").read_text())
 CARDS = {H20: GOLDEN["h20"], NPU: GOLDEN["ascend"]}
@@ -26,6 +26,17 @@ SCHEMA = {
     "additionalProperties": False,
 }
 SUCCESS = re.compile(r"^vllm:request_success_total\{.*\} (\S+)$", re.MULTILINE)
+
+
+# Typed from the site's YAML and from vLLM's documentation of the option, not made by what is tested.
+QWEN3_SPECULATION = (
+    '--speculative-config={"method":"dspark","num_speculative_tokens":7,"draft_sample_method":"greedy",'
+    '"model":"/srv/models/dspark_qwen3_8b_block7"}'
+)
+QWEN3_QUOTED = (
+    '--default-chat-template-kwargs={"enable_thinking":false,'
+    '"house":{"rules":"Say \\"yes\\", \\"no\\" or {why}. It\'s that easy: \\\\o/"}}'
+)
 
 
 def requests_served(api, host):
@@ -56,6 +67,20 @@ def test_command_line_of_the_running_engine(lab, host):
     assert rest[::2] == ADDED_BY_GPUSTACK
 
 
+def test_qwen3_runs_with_its_draft_on_the_rtx_4090_and_nowhere_else(lab, api):
+    instances = [item for item in api.items("model-instances") if item["model_name"] == DEPLOYMENTS[RTX]]
+    assert [(item["worker_name"], item["state"]) for item in instances] == [(RTX, "running")]
+    for host in CARDS:
+        assert not [name for name in lab.running(host) if name.startswith(DEPLOYMENTS[RTX])]
+    command = lab.engine_command(RTX)
+    assert command[command.index("serve") + 1] == "/srv/models/Qwen3-8B-AWQ"
+    assert QWEN3_SPECULATION in command
+
+
+def test_quotes_spaces_and_braces_reach_the_engine_as_they_stand_in_the_inventory(lab):
+    assert QWEN3_QUOTED in lab.engine_command(RTX)
+
+
 @pytest.mark.parametrize("host", CARDS)
 def test_environment_of_the_running_engine(lab, host):
     container = lab.inspect(host, lab.engine_container(host))
@@ -80,7 +105,7 @@ def test_deployments_run_the_locked_digest(lab, api, host):
     assert lab.inspect(host, lab.engine_container(host))["Image"] == lab.inspect(host, reference)["Id"]
 
 
-@pytest.mark.parametrize("model", [DEPLOYMENTS[H20], DEPLOYMENTS[NPU], ROUTE])
+@pytest.mark.parametrize("model", [*DEPLOYMENTS.values(), ROUTE])
 def test_json_schema_is_answered_with_valid_json(api, model):
     answer = api.chat(
         model,

@@ -58,6 +58,8 @@ class Behaviour:
     stay_downloading: float | None = None
     #: Seconds from `starting` to `running`.
     slow: float = 0
+    #: Lines its engine writes into its log while it starts.
+    says: tuple = ()
     chat_status: int = 200
 
 
@@ -243,6 +245,8 @@ class SimulatedWorker:
         if message:
             self._fail(instance, behaviour, message)
             return
+        for line in behaviour.says:
+            self._write(instance, line)
         self._write(instance, "Application startup complete.")
         with self._changed:
             # Deleted in the meantime?

@@ -9,7 +9,7 @@ import json
 
 import inventory_docs
 import pytest
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _schema
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _kinds, _schema
 from jsonschema import Draft202012Validator
 from pages import findings, inventory, schema, support
 
@@ -74,7 +74,7 @@ def test_secrets_and_variables_without_default_are_marked():
 
 
 def test_the_page_of_findings_has_every_kind():
-    kinds = _data.load("findings.yml")
+    kinds = _kinds.kinds()
     rows = [line.split("|") for line in findings.render().splitlines() if line.startswith("| `")]
     told = {row[1].strip(" `"): (row[2].strip(), row[4].strip() == "yes") for row in rows}
     assert told == {name: (kind["severity"], kind["acceptable"]) for name, kind in kinds.items()}
@@ -152,7 +152,7 @@ def test_the_schema_refuses_what_preflight_refuses(validator, values):
     "values",
     [
         {"gpustack_server_prot": 80},
-        {"gpustack_accelerator": "nvidia_h20"},
+        {"gpustack_accelerator": "nvidia_h21"},
         {"gpustack_accept": [{"id": "no_such_kind", "reason": "none"}]},
         {"gpustack_accept": [{"id": "server_missing", "reason": "cannot be accepted"}]},
         {"gpustack_server_start_timeout": "soon"},

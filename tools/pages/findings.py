@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from pages.source import GENERATED, read, table
+from pages.source import GENERATED, kinds, table
 
 INTRODUCTION = f"""\
 {GENERATED}
@@ -25,12 +25,15 @@ gpustack_accept:
   - id: image_moving_unlocked
     reason: Test site; the nightly image is wanted as it is.
 ```
+
+`dspark_draft_empty`, `engine_context_differs`, `engine_variable_unknown` and `kv_capacity_differs` are no matter of the
+inventory alone: the role [`verify`](../roles/verify/README.md) finds them in the logs of engines that have started.
 """
 
 
 def render():
     rows = [
         (f"`{name}`", kind["severity"], kind["title"], "yes" if kind["acceptable"] else "")
-        for name, kind in sorted(read("findings.yml").items())
+        for name, kind in sorted(kinds().items())
     ]
     return f"{INTRODUCTION}\n{table(('kind', 'severity', 'meaning', 'acceptable'), rows)}\n"

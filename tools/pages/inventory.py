@@ -77,26 +77,35 @@ def nested(name, options):
     ]
     yield f"## `{name}`\n\n" + table(("key", "type", "default", "meaning"), rows)
     for key, spec in options.items():
-        if "options" in spec:
-            yield from nested(f"{name}.{key}" + ("[]" if spec["type"] == "list" else ""), spec["options"])
+        yield from below(f"{name}.{key}", spec)
+
+
+def below(name, spec):
+    """The sections of what a value holds: its keys, or those of each entry of a mapping with names of one's own."""
+    if "options" in spec:
+        yield from nested(name + ("[]" if spec["type"] == "list" else ""), spec["options"])
+    if "entries" in spec:
+        yield from below(f"{name}.<name>", spec["entries"])
+
+
+def runs_on(name, family):
+    if not family["needs_pair"]:
+        return "every card of " + " and ".join(f"`{platform}`" for platform in family["formats"])
+    pairs = [pair.split("__") for pair in catalogue("pairs")]
+    return ", ".join(f"`{card}`" for of, card in pairs if of == name)
 
 
 def profiles():
-    pairs = catalogue("pairs")
     accelerators = table(
-        ("`gpustack_accelerator`", "card", "PCI id"),
-        [(f"`{name}`", one["name"], f"`{one['pci_id']}`") for name, one in catalogue("accelerators").items()],
+        ("`gpustack_accelerator`", "card", "PCI ids"),
+        [
+            (f"`{name}`", one["name"], ", ".join(f"`{pci_id}`" for pci_id in one["pci_ids"]))
+            for name, one in catalogue("accelerators").items()
+        ],
     )
     families = table(
-        ("`family`", "models", "launch profiles for"),
-        [
-            (
-                f"`{name}`",
-                one["description"],
-                ", ".join(f"`{pair.split('__')[1]}`" for pair in pairs if pair.split("__")[0] == name),
-            )
-            for name, one in catalogue("families").items()
-        ],
+        ("`family`", "models", "runs on"),
+        [(f"`{name}`", one["description"], runs_on(name, one)) for name, one in catalogue("families").items()],
     )
     return f"## Accelerators and families\n\n{accelerators}\n\n{families}"
 
@@ -105,6 +114,5 @@ def render():
     known = read("variables.yml")
     sections = [INTRODUCTION.rstrip(), "## Variables\n\n" + variables(known)]
     for name, spec in known.items():
-        if "options" in spec:
-            sections.extend(nested(name + ("[]" if spec["type"] == "list" else ""), spec["options"]))
+        sections.extend(below(name, spec))
     return "\n\n".join([*sections, profiles()]) + "\n"

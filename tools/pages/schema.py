@@ -9,17 +9,25 @@ import json
 
 import yaml
 
-from pages.source import COMMAND, ROOT, catalogue, read
+from pages.source import COMMAND, ROOT, catalogue, kinds, read
 
 PREFIX = "gpustack_"
-TYPES = {"str": "string", "path": "string", "int": "integer", "bool": "boolean", "list": "array", "dict": "object"}
+TYPES = {
+    "str": "string",
+    "path": "string",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "list": "array",
+    "dict": "object",
+}
 TEMPLATE = {"$ref": "#/$defs/template"}
 
 
 def named(source):
     """The names that a value with `names: <source>` may be."""
     if source == "acceptable findings":
-        return sorted(name for name, kind in read("findings.yml").items() if kind["acceptable"])
+        return sorted(name for name, kind in kinds().items() if kind["acceptable"])
     return sorted(catalogue(source))
 
 
@@ -42,8 +50,9 @@ def shape(spec):
         known["items"] = value(dict(item, type=spec["elements"], required=True))
         # A list that has to be there has to hold something.
         known.update({"minItems": 1} if spec.get("required") else {})
-    if "values" in spec:
-        known["additionalProperties"] = value(dict(spec["values"], required=True))
+    for key in ("values", "entries"):
+        if key in spec:
+            known["additionalProperties"] = value(dict(spec[key], required=True))
     if "options" in spec and kind == "object":
         known["properties"] = {name: value(option) for name, option in spec["options"].items()}
         known["required"] = [name for name, option in spec["options"].items() if option.get("required")]

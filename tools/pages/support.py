@@ -39,14 +39,27 @@ def image(key):
     return f"{known['repository']}:{known['tag'].format(version=known.get('version'))}"
 
 
+def image_of(family, card, pair):
+    """The image of the highest layer that names one."""
+    platform = catalogue("platforms")[card["platform"]]
+    on_platform = family.get("platforms", {}).get(card["platform"], {})
+    layers = (pair, on_platform, family, card, platform)
+    return next(layer["image"] for layer in layers if layer.get("image"))
+
+
 def fit(name, family, accelerator, card, pairs):
     """Status and note of a family on an accelerator."""
-    if f"{name}__{accelerator}" in pairs:
-        return STATUS["plan"], f"`{image(pairs[f'{name}__{accelerator}']['image'])}`"
-    capability, wanted = card["compute_capability"], family["compute_capabilities"]["majors"]
-    if capability and int(capability.split(".")[0]) not in wanted:
-        return STATUS["no"], f"compute capability {capability}; stock engines need {', '.join(map(str, wanted))}"
-    return STATUS["no"], "no launch profile yet"
+    pair = pairs.get(f"{name}__{accelerator}")
+    capability, wanted = card["compute_capability"], family.get("compute_capabilities")
+    if card["platform"] not in family["formats"]:
+        return STATUS["no"], f"nothing is known of it on {card['platform']}"
+    if capability and wanted and int(capability.split(".")[0]) not in wanted["majors"]:
+        return STATUS[
+            "no"
+        ], f"compute capability {capability}; stock engines need {', '.join(map(str, wanted['majors']))}"
+    if family["needs_pair"] and not pair:
+        return STATUS["no"], "no launch profile yet"
+    return STATUS["plan"], f"`{image(image_of(family, card, pair or {}))}`"
 
 
 def families():

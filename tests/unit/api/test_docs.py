@@ -18,6 +18,7 @@ NAMES = [
     "chat_probe",
     "cluster",
     "cluster_info",
+    "engine_log_info",
     "gpu_device_info",
     "inference_backend",
     "inference_backend_info",

@@ -225,3 +225,19 @@ def test_check_mode_reads_all_the_same(tmp_path, run_module):
         devices=DEVICES,
     )
     assert len(result["ansible_facts"]["gpustack_host"]["accelerators"]) == 8
+
+
+def test_checkpoints_are_read_and_not_judged(tmp_path, facts):
+    model, gone = tmp_path / "model", str(tmp_path / "gone")
+    write(model, "config.json", '{"model_type": "qwen3", "num_hidden_layers": 36}')
+    write(model, "model.safetensors.index.json", '{"weight_map": {"a": "model-1.safetensors"}}')
+    found = facts(made_host(tmp_path / "host"), checkpoints=[str(model), gone])
+    assert list(found["checkpoints"]) == [str(model), gone]
+    assert found["checkpoints"][str(model)]["config"] == {"model_type": "qwen3", "num_hidden_layers": 36}
+    assert found["checkpoints"][str(model)]["tensors"] == 1
+    assert found["checkpoints"][gone]["problem"] == f"{gone}: No such file or directory"
+    assert found["findings"] == []
+
+
+def test_no_checkpoint_is_read_unasked(tmp_path, facts):
+    assert facts(made_host(tmp_path))["checkpoints"] == {}

@@ -29,6 +29,30 @@ FLASH_CONFIG = {
     "dspark_block_size": 5,
 }
 
+# The same of Qwen/Qwen3-8B-AWQ and of deepseek-ai/dspark_qwen3_8b_block7.
+QWEN3_CONFIG = {
+    "architectures": ["Qwen3ForCausalLM"],
+    "model_type": "qwen3",
+    "num_hidden_layers": 36,
+    "max_position_embeddings": 40960,
+    "vocab_size": 151936,
+    "quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "version": "gemm", "zero_point": True},
+}
+
+QWEN3_DRAFT_CONFIG = {
+    "architectures": ["Qwen3DSparkModel"],
+    "model_type": "qwen3",
+    "num_hidden_layers": 5,
+    "max_position_embeddings": 40960,
+    "vocab_size": 151936,
+    "block_size": 7,
+    "markov_rank": 256,
+    "mask_token_id": 151669,
+    "target_layer_ids": [1, 9, 17, 25, 33],
+    "enable_confidence_head": True,
+    "confidence_head_with_markov": True,
+}
+
 H20_ARGUMENTS = [
     "--max-model-len=300000",
     "--trust-remote-code",
@@ -160,10 +184,15 @@ def clean_environment(environment):
     return {**kept, "PYTHONUNBUFFERED": "1", "SIMULATED_ENGINE_STARTUP_SECONDS": "0", **environment}
 
 
+def write_config(folder, config, **changes):
+    folder.mkdir(exist_ok=True)
+    kept = {name: value for name, value in {**config, **changes}.items() if value is not None}
+    (folder / "config.json").write_text(json.dumps(kept))
+    return folder
+
+
 def write_model(folder, tensors=("embed.weight", "mtp.0.main_proj.weight", "mtp.0.main_norm.weight"), **changes):
-    config = {**FLASH_CONFIG, **changes}
-    config = {name: value for name, value in config.items() if value is not None}
-    (folder / "config.json").write_text(json.dumps(config))
+    write_config(folder, FLASH_CONFIG, **changes)
     index = {"weight_map": dict.fromkeys(tensors, "model-00001-of-00001.safetensors")}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     return folder

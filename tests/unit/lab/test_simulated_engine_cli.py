@@ -69,6 +69,12 @@ def test_a_launch_outside_the_table_prints_no_figure(start_engine, changed):
     assert "KV cache size" not in engine.log
 
 
+def test_a_factor_changes_the_figures_that_are_printed(start_engine):
+    engine = start_engine(*H20_ARGUMENTS, environment={"SIMULATED_ENGINE_KV_TOKENS_FACTOR": "0.9"})
+    assert "GPU KV cache size: 7,018,310 tokens" in engine.log
+    assert "Maximum concurrency for 300,000 tokens per request: 23.39x" in engine.log
+
+
 def test_gpustack_with_a_script_runs_the_command_through_sh(model_directory):
     """GPUStack's script ends in `exec "$@"`, with command and arguments behind it."""
     ended = subprocess.run(
@@ -305,7 +311,10 @@ def test_told_to_start_slowly_the_ready_time_out_strikes(launch_and_fail):
     assert "Waited 1s (configured by VLLM_ENGINE_READY_TIMEOUT_S)" in output
 
 
-@pytest.mark.parametrize(("name", "value"), [("FAIL", "explode"), ("PLATFORM", "rocm"), ("TOKENS_PER_SECOND", "0")])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("FAIL", "explode"), ("PLATFORM", "rocm"), ("TOKENS_PER_SECOND", "0"), ("KV_TOKENS_FACTOR", "-1")],
+)
 def test_a_wrong_setting_of_the_simulation_is_named(launch_and_fail, name, value):
     status, output = launch_and_fail(environment={f"SIMULATED_ENGINE_{name}": value})
     assert status == 2

@@ -42,7 +42,12 @@ BROKEN_MODEL = {"name": "m", "family": "x", "deployments": [{"accelerator": "y",
         ("artefact_image", ["nope"]),
         ("image_reference", ["a b"]),
         ("missing_images", [["a b"], []]),
-        ("launch_plan", [[BROKEN_MODEL]]),
+        ("plan", [[BROKEN_MODEL]]),
+        ("launch_args", [["x"]]),
+        ("launch_args", ["--x"]),
+        ("launch_args", [{}, "rocm"]),
+        ("launch_env", [{"A": True}]),
+        ("launch_env", [["A"]]),
     ],
 )
 def test_a_filter_names_itself_when_it_refuses(name, arguments):

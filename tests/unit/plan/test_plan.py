@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import math
+
 import pytest
-from ansible_collections.inferops.gpustack.plugins.plugin_utils._plan import PlanError, launch_plan
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._plan import PlanError
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._plan import plan as launch_plan
 
 
 def model(entry=None, **more):
@@ -14,12 +17,17 @@ def deployment(entry=None, hosts=None, **more):
     return launch_plan([model(entry, **more)], hosts=hosts)["deployments"][0]
 
 
+def origins(planned):
+    """What every value of the plan comes from."""
+    return {value["name"]: value["layer"] for value in planned["values"]}
+
+
 def test_without_dspark_only_that_argument_is_gone():
     on, off = deployment(), deployment(dspark=False)
     assert [p for p in on["parameters"] if p not in off["parameters"]] == [
         '--speculative-config={"method":"dspark","num_speculative_tokens":7,"draft_sample_method":"greedy"}'
     ]
-    assert "speculative-config" not in off["origins"]
+    assert "speculative-config" not in origins(off)
 
 
 def test_dspark_is_off_unless_asked_for():
@@ -52,8 +60,13 @@ def test_user_arguments_replace_in_place_and_append_in_their_order():
         if p != "--trust-remote-code"
     ]
     assert after["parameters"] == [*changed, "--zeta=1", '--alpha={"b":1,"a":[true]}']
-    assert after["origins"]["block-size"] == "inventory: deployment"
-    assert "trust-remote-code" not in after["origins"]
+    assert origins(after)["block-size"] == "inventory: deployment"
+    assert "trust-remote-code" not in origins(after)
+
+
+def test_an_argument_the_platform_orders_stands_in_its_place():
+    parameters = deployment({"args": {"max-num-batched-tokens": 4096}})["parameters"]
+    assert parameters[:2] == ["--max-model-len=300000", "--max-num-batched-tokens=4096"]
 
 
 @pytest.mark.parametrize(
@@ -85,22 +98,35 @@ def test_environment_replaces_in_place_appends_and_removes():
         ("VLLM_ENGINE_READY_TIMEOUT_S", "3600"),
         ("NEW", "1"),
     ]
-    assert planned["origins"]["NEW"] == "inventory: deployment"
+    assert origins(planned)["NEW"] == "inventory: deployment"
 
 
-def test_the_misnamed_time_out_is_refused():
-    with pytest.raises(PlanError, match="VLLM_ENGINE_READY_TIMEOUT_S"):
-        deployment({"env": {"VLLM_ENGINE_READY_TIMEOUT": 3600}})
-
-
-def test_every_value_has_an_origin():
+def test_every_value_knows_where_it_comes_from():
     planned = deployment({"max_model_len": 1000, "env": {"A": "b"}})
-    assert len(planned["origins"]) == len(planned["parameters"]) + len(planned["env"])
-    assert planned["origins"]["max-model-len"] == "inventory: deployment"
-    assert planned["origins"]["tokenizer-mode"] == "family deepseek_v4"
-    assert planned["origins"]["kv-cache-dtype"] == "accelerator x family"
-    assert planned["origins"]["speculative-config"] == "dspark switch"
-    assert planned["origins"]["VLLM_ENGINE_READY_TIMEOUT_S"] == "accelerator x family"
+    assert len(planned["values"]) == len(planned["parameters"]) + len(planned["env"])
+    found = origins(planned)
+    assert found["max-model-len"] == "inventory: deployment"
+    assert found["tokenizer-mode"] == "family deepseek_v4"
+    assert found["kv-cache-dtype"] == "family deepseek_v4 on cuda"
+    assert found["max-num-seqs"] == "pair deepseek_v4 x nvidia_h20_3e"
+    assert found["gpu-memory-utilization"] == "platform cuda"
+    assert found["speculative-config"] == "dspark switch"
+    assert found["VLLM_ENGINE_READY_TIMEOUT_S"] == "platform cuda"
+
+
+def test_every_value_of_a_profile_has_a_source_and_names_what_it_replaced():
+    values = {value["name"]: value for value in deployment({"max_model_len": 1000})["values"]}
+    assert all(value["source"] for value in values.values())
+    assert values["max-model-len"]["replaced"] == [
+        {"value": 300000, "layer": "pair deepseek_v4 x nvidia_h20_3e", "source": "report C 3.1"}
+    ]
+    assert values["block-size"]["replaced"] == []
+
+
+def test_what_people_write_into_an_environment_is_not_shown_as_a_value():
+    planned = deployment({"env": {"HF_TOKEN": "hf_secret"}})
+    assert planned["env"]["HF_TOKEN"] == "hf_secret"
+    assert "hf_secret" not in str(planned["values"])
 
 
 @pytest.mark.parametrize(("replicas", "expected"), [(None, 1), (3, 3), (0, 0), ("per_worker", 8)])
@@ -162,7 +188,7 @@ def test_route_weights():
 @pytest.mark.parametrize(
     ("entry", "more", "message"),
     [
-        ({"accelerator": "nvidia_h20"}, {}, "nvidia_h20"),
+        ({"accelerator": "nvidia_h21"}, {}, "nvidia_h21"),
         ({}, {"family": "deepseek_v9"}, "deepseek_v9"),
         ({"image": "http://x/y"}, {}, "URL scheme"),
     ],
@@ -185,3 +211,155 @@ def test_the_profiles_are_not_changed_by_a_plan():
     deployment({"args": {"model-loader-extra-config": {"num_threads": 1}}, "accelerator": "ascend_910b"})
     again = deployment({"accelerator": "ascend_910b"})["parameters"]
     assert '--model-loader-extra-config={"enable_multithread_load":true,"num_threads":128}' in again
+
+
+SITE = {
+    "accelerators": {"nvidia_h20_3e": {"arguments": {"gpu-memory-utilization": 0.85, "block-size": 64}}},
+    "families": {"deepseek_v4": {"platforms": {"cuda": {"arguments": {"block-size": 32}}}}},
+    "pairs": {"deepseek_v4__nvidia_h20_3e": {"env": {"SITE": "1"}, "sources": {"SITE": "our wiki"}}},
+}
+
+
+def test_what_a_site_adds_is_above_all_that_is_built_in_and_below_the_models():
+    entry = {"accelerator": "nvidia_h20_3e", "path": "/a", "max_concurrency": 8}
+    planned = launch_plan([dict(model(), deployments=[entry])], profiles=SITE)["deployments"][0]
+    found = {value["name"]: value for value in planned["values"]}
+    assert (found["gpu-memory-utilization"]["value"], found["gpu-memory-utilization"]["layer"]) == (
+        0.85,
+        "site: accelerator nvidia_h20_3e",
+    )
+    assert (found["block-size"]["value"], [each["value"] for each in found["block-size"]["replaced"]]) == (
+        32,
+        [256, 64],
+    )
+    assert (found["SITE"]["layer"], found["SITE"]["source"]) == (
+        "site: pair deepseek_v4 x nvidia_h20_3e",
+        "our wiki",
+    )
+    assert (found["max-num-seqs"]["value"], found["max-num-seqs"]["layer"]) == (8, "inventory: deployment")
+
+
+def test_keys_of_the_model_hold_for_its_deployments_unless_they_say_otherwise():
+    more = {
+        "gpu_memory_utilization": 0.8,
+        "max_concurrency": 16,
+        "vram_claim_gib": 1.5,
+        "structured_outputs": {"backend": "xgrammar", "cache_mb": 1024},
+    }
+    planned = deployment({"max_concurrency": 4}, **more)
+    assert "--gpu-memory-utilization=0.8" in planned["parameters"]
+    assert "--max-num-seqs=4" in planned["parameters"]
+    assert '--structured-outputs-config={"backend":"xgrammar"}' in planned["parameters"]
+    assert planned["env"]["VLLM_XGRAMMAR_CACHE_MB"] == "1024"
+    assert planned["env"]["GPUSTACK_MODEL_VRAM_CLAIM"] == "1610612736"
+    assert origins(planned)["gpu-memory-utilization"] == "inventory: model"
+    assert origins(planned)["max-num-seqs"] == "inventory: deployment"
+
+
+def test_a_baseline_is_a_second_deployment_without_dspark_behind_a_route_of_its_own():
+    plan = launch_plan([model(dspark_baseline=True)])
+    assert [(each["name"], each["dspark"], each["baseline"]) for each in plan["deployments"]] == [
+        ("m-nvidia_h20_3e", True, False),
+        ("m-plain-nvidia_h20_3e", False, True),
+    ]
+    on, off = (each["parameters"] for each in plan["deployments"])
+    assert [flag.partition("=")[0] for flag in on if flag not in off] == ["--speculative-config"]
+    assert [(route["name"], route["targets"][0]["model"]) for route in plan["routes"]] == [
+        ("m", "m-nvidia_h20_3e"),
+        ("m-plain", "m-plain-nvidia_h20_3e"),
+    ]
+
+
+def test_a_baseline_of_a_model_without_dspark_is_the_model_itself():
+    assert len(launch_plan([model(dspark=False, dspark_baseline=True)])["deployments"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "sizes"),
+    [
+        ({}, [8, 1, 1]),
+        ({"tp": 4, "pp": 2}, [4, 2, 1]),
+        ({"tensor-parallel-size": "2", "data_parallel_size": 3}, [2, 1, 3]),
+        ({"tensor-parallel-size": "many"}, [1, 1, 1]),
+    ],
+)
+def test_devices_of_one_instance(args, sizes):
+    planned = deployment({"args": args})
+    assert list(planned["parallel"].values()) == sizes
+    assert planned["devices_per_instance"] == math.prod(sizes)
+
+
+def test_the_draft_of_a_qwen3_is_named_and_one_card_is_enough():
+    entry = {"accelerator": "nvidia_rtx_4090", "path": "/srv/models/Qwen3-8B-AWQ", "draft_path": "/srv/models/draft"}
+    planned = launch_plan([{"name": "q", "family": "qwen3", "dspark": True, "deployments": [entry]}])["deployments"][0]
+    assert planned["parameters"] == [
+        "--max-model-len=16384",
+        "--tensor-parallel-size=1",
+        "--tool-call-parser=hermes",
+        "--enable-auto-tool-choice",
+        "--reasoning-parser=qwen3",
+        '--speculative-config={"method":"dspark","num_speculative_tokens":7,"draft_sample_method":"greedy",'
+        '"model":"/srv/models/draft"}',
+        "--gpu-memory-utilization=0.9",
+        "--max-num-seqs=4",
+    ]
+    assert planned["capacity"]["reason"] == "family qwen3 is not modelled"
+
+
+def test_capacity_says_what_it_was_asked_and_where_the_memory_is_known_from():
+    capacity = deployment()["capacity"]
+    # Report C, with the length of its command line and one batch in flight, as in vLLM 0.25.0.
+    assert (capacity["tokens"], capacity["admission_concurrency"]) == (7798123, 25.99)
+    assert capacity["inputs"] == {
+        "release": "0.25.0",
+        "platform": "cuda",
+        "max_model_len": 300000,
+        "max_num_batched_tokens": 8192,
+        "dspark": True,
+        "speculative_tokens": 7,
+        "gib_per_device": 108.37,
+        "gib_from": "pair deepseek_v4 x nvidia_h20_3e: report C, the log of its H20-3e run",
+        "config_from": "DeepSeek-V4-Flash-0731",
+    }
+    assert capacity["memory"]["exact"] is True
+
+
+def test_capacity_of_the_910b_is_the_one_of_the_report():
+    capacity = deployment({"accelerator": "ascend_910b", "max_model_len": 500000})["capacity"]
+    assert (capacity["tokens"], capacity["admission_concurrency"]) == (539406, 1.08)
+
+
+def test_memory_is_an_estimate_where_nobody_measured_it_and_the_inventory_can_say_it():
+    estimate = deployment({"gpu_memory_utilization": 0.8})["capacity"]["memory"]
+    assert estimate["exact"] is False
+    assert estimate["gib"] == pytest.approx(151397597184 * 0.8 / 2**30 - 167e9 / 8 / 2**30, abs=0.01)
+    said = deployment({"gpu_memory_utilization": 0.8, "kv_cache_gib": 50})["capacity"]["memory"]
+    assert said == {"gib": 50, "from": "the inventory", "exact": True}
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ({"image": "me/engine:1"}, "gpustack_engine_images"),
+        ({"max_model_len": "auto"}, None),
+        ({"args": {"max-model-len": "far"}}, "not a number"),
+        ({"engine_version": "0.28.0"}, "0.28"),
+        ({"gpu_memory_utilization": 0.1}, "memory left"),
+    ],
+)
+def test_capacity_that_is_not_known_says_why(entry, reason):
+    capacity = deployment(entry)["capacity"]
+    if reason is None:
+        assert (capacity["reason"], capacity["inputs"]["max_model_len"]) == (None, 1048576)
+    else:
+        assert reason in capacity["reason"]
+        assert capacity["tokens"] is None
+
+
+def test_a_checkpoint_that_was_read_is_believed_more_than_what_was_published():
+    key = ("nvidia_h20_3e", "/srv/models/x")
+    facts = {"config": {"model_type": "other"}, "weight_bytes": 8 * 10**9}
+    planned = launch_plan([model({"gpu_memory_utilization": 0.5})], checkpoints={key: facts})["deployments"][0]
+    assert planned["capacity"]["inputs"]["config_from"] == "the checkpoint"
+    assert planned["capacity"]["tokens"] is None
+    assert planned["capacity"]["memory"]["gib"] == pytest.approx(151397597184 / 2**31 - 1e9 / 2**30, abs=0.01)

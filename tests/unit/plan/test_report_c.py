@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 import yaml
-from ansible_collections.inferops.gpustack.plugins.plugin_utils._plan import launch_plan
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._plan import plan as launch_plan
 
 GOLDEN = pathlib.Path(__file__).parents[2] / "golden" / "report_c.yml"
 MODEL = {

@@ -12,7 +12,7 @@ import re
 import time
 
 import pytest
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _findings, _profiles
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _findings, _kinds
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._preflight import check
 
 DIGEST = "sha256:" + "0a" * 32
@@ -42,7 +42,7 @@ def sound():
                 "route": {"weights": {H20: 3, ASCEND: 1}},
                 "deployments": [
                     {"accelerator": H20, "path": "/srv/models/a", "replicas": "per_worker", "args": {"seed": 1}},
-                    {"accelerator": ASCEND, "path": "/srv/models/b", "max_model_len": 128000, "env": {"A": 1}},
+                    {"accelerator": ASCEND, "path": "/srv/models/b", "max_model_len": 300000, "env": {"A": 1}},
                 ],
             }
         ],
@@ -171,6 +171,8 @@ def unreadable(reason):
 
 CHECKS = pathlib.Path(__file__).parents[3] / "plugins" / "plugin_utils"
 CATALOGUE = _data.load("findings.yml")
+# Those about the plan are in a table: tests/unit/plan/test_bad_plans.py tests it.
+EVERY_KIND = _kinds.kinds()
 KINDS = [
     # servers and workers
     ("group_clash", group("gpustack_worker_windows", ["h20"])),
@@ -178,7 +180,7 @@ KINDS = [
     ("server_missing", group("gpustack_server", [])),
     ("server_several", group("gpustack_server", ["server", "h20"])),
     ("accelerator_missing", without("h20", "gpustack_accelerator")),
-    ("accelerator_unknown", on("h20", "gpustack_accelerator", "nvidia_h20")),
+    ("accelerator_unknown", on("h20", "gpustack_accelerator", "nvidia_h20_3")),
     ("worker_address_missing", without("h20", "gpustack_worker_address")),
     ("worker_address_missing", on("h20", "gpustack_worker_address", " ")),
     ("worker_address_not_ip", on("h20", "gpustack_worker_address", "h20.example.org")),
@@ -338,7 +340,7 @@ KINDS = [
             "vram_reserve_mb",
             "dspark",
             "config",
-            "max-concurrency",
+            "max-concurrent",
         )
     ],
     ("knob_invented", model(dspark={"enabled": True})),
@@ -375,7 +377,14 @@ KINDS = [
     ("deployment_duplicate", deployment_again),
     ("family_unsupported_on_accelerator", workstation),
     ("deployment_without_host", group("gpustack_worker", ["h20"])),
-    ("accelerator_unknown", deployment(accelerator="nvidia_h200")),
+    ("accelerator_unknown", deployment(accelerator="nvidia_h2000")),
+    ("profile_incomplete", everywhere("gpustack_profiles", {"accelerators": {"ours": {"name": "Ours"}}})),
+    ("profile_incomplete", everywhere("gpustack_profiles", {"families": {"ours": {"model_types": ["ours"]}}})),
+    ("profile_pair_unknown", everywhere("gpustack_profiles", {"pairs": {"deepseek_v4": {}}})),
+    ("profile_image_unknown", everywhere("gpustack_profiles", {"accelerators": {H20: {"image": "gpustack"}}})),
+    ("image_invalid", everywhere("gpustack_engine_images", {"a b": {}})),
+    ("key_type", everywhere("gpustack_profiles", {"accelerators": {H20: {"arguments": ["x"]}}})),
+    ("key_unknown", everywhere("gpustack_profiles", {"accelerators": {H20: {"argument": {}}}})),
     ("model_path_relative", deployment(path="models/a")),
     ("model_path_relative", deployment(path="C:\\models")),
     ("model_path_relative", deployment(draft_path="draft")),
@@ -450,7 +459,7 @@ def test_kind(kind, break_it):
     findings = [finding for finding in check(inventory) if finding.id == kind]
     assert findings
     for finding in findings:
-        assert finding.severity == CATALOGUE[kind]["severity"]
+        assert finding.severity == EVERY_KIND[kind]["severity"]
         assert finding.where
         assert finding.expected
         assert finding.fix
@@ -466,9 +475,8 @@ def test_kind(kind, break_it):
         everywhere("gpustack_server_url", "http://10.0.0.10:80/"),
         everywhere("gpustack_server_url", "https://gpustack.example.org"),
         everywhere("gpustack_host", {"a fact": True}),
-        deployment(image=f"vllm/vllm-openai@{DIGEST}"),
+        deployment(image=f"vllm/vllm-openai@{DIGEST}", engine_version="0.25.0"),
         deployment(args={"max-num-seqs": None, "limit-mm-per-prompt": {"image": 1}}),
-        deployment(max_model_len="auto"),
         *[deployment(path=path) for path in ("/opt/models/a", "/usrlocal/a", "/home/ai/a", "/var/lib/models/a")],
         everywhere("gpustack_insecure_registries", ["10.0.0.5:5000", "registry", "10.0.0.0/8"]),
         *[
@@ -485,7 +493,10 @@ def test_kind(kind, break_it):
         deployment(replicas=2, args={"gpu-memory-utilization": 0.5}),
         deployment(replicas=2, args={"tensor-parallel-size": 4}),
         deployment(replicas=0),
-        deployment(args={"tensor-parallel-size": None, "pipeline-parallel-size": 8}),
+        lambda inventory: [
+            deployment(args={"tensor-parallel-size": None, "pipeline-parallel-size": 8})(inventory),
+            model(dspark=False)(inventory),
+        ],
         # Ports of one host; the server has a network of its own but for the ports it publishes.
         worker_config(worker_port=80),
         worker_config(worker_port=10151, worker_metrics_port=10152),
@@ -764,8 +775,62 @@ def complete():
     everywhere("gpustack_accelerator_count", 8)(inventory)
     ports = {"worker_port": 10150, "service_port_range": "40000-40063", "disable_worker_metrics": False}
     everywhere("gpustack_worker_config", ports)(inventory)
-    deployment(args={"tp": 8, "gpu-memory-utilization": 0.8}, env={"NO_PROXY": "10.0.0.0/8"})(inventory)
+    deployment(
+        args={"tp": 8, "gpu-memory-utilization": 0.8},
+        env={"NO_PROXY": "10.0.0.0/8"},
+        image="registry.example.com/vllm:1",
+        gpu_memory_utilization=0.5,
+        max_concurrency=4,
+        kv_cache_gib=1.5,
+        structured_outputs={"backend": "xgrammar", "cache_mb": 1},
+    )(inventory)
+    declared = {"engine": "vllm", "engine_version": "0.25.0", "platform": "cuda", "compute_capabilities": [8]}
+    everywhere("gpustack_engine_images", {"registry.example.com/vllm:1": declared})(inventory)
+    everywhere("gpustack_profiles", own_profiles())(inventory)
     return inventory
+
+
+def own_profiles():
+    card = {
+        "name": "A card",
+        "vendor": "nvidia",
+        "pci_ids": ["10de:ffff"],
+        "memory_bytes": 2**35,
+        "compute_capability": "9.0",
+        "cards_per_host": 8,
+        "platform": "cuda",
+        "device_type": "cuda",
+        "container": {"runtime": "nvidia", "env": {}},
+        "limits": {"formats": ["fp8"], "max_model_len": 4096, "max_num_seqs": 4},
+    }
+    layer = {
+        "arguments": {"max-num-seqs": 8, "dtype": None},
+        "env": {"A": "1"},
+        "dspark": {"tokens": 5, "extra": {}},
+        "kv_cache_gib": {"gib": 3.5, "gpu_memory_utilization": 0.5, "devices": 8},
+        "sources": {"A": "ours"},
+    }
+    family = {
+        "description": "Ours",
+        "formats": {"cuda": ["fp8"]},
+        "compute_capabilities": {"majors": [9]},
+        "platforms": {"cuda": layer},
+        "published": {"name": "ours", "platforms": ["cuda"], "weight_bytes": 10**9, "config": {"model_type": "ours"}},
+    }
+    return {
+        "accelerators": {"card_of_ours": card, H20: layer},
+        "families": {"family_of_ours": family, "deepseek_v4": layer},
+        "pairs": {f"deepseek_v4__{H20}": layer},
+    }
+
+
+def test_a_site_with_profiles_and_images_of_its_own_is_judged_by_them():
+    inventory = complete()
+    inventory["hosts"]["h20"]["gpustack_accelerator"] = "card_of_ours"
+    everywhere("gpustack_models", [])(inventory)
+    assert [
+        finding.id for finding in check(inventory) if finding.id.startswith(("profile_", "accelerator_", "key_"))
+    ] == []
 
 
 def places(value, path=()):
@@ -792,22 +857,6 @@ def only(kind, inventory):
     return finding
 
 
-def test_a_family_and_an_accelerator_without_a_launch_profile(monkeypatch):
-    monkeypatch.setattr(_profiles, "has_pair", lambda family, accelerator: accelerator != ASCEND)
-    finding = only("pair_missing", sound())
-    assert "deepseek_v4 on ascend_910b" in finding.found
-
-
-def test_an_unsupported_card_is_told_with_what_the_engine_runs_on():
-    inventory = sound()
-    workstation(inventory)
-    finding = only("family_unsupported_on_accelerator", inventory)
-    assert "compute capability 8.9" in finding.found
-    assert finding.expected == "compute capability 9.x, 10.x, 12.x"
-    assert H20 in finding.fix
-    assert "vLLM" in finding.source
-
-
 def test_the_largest_host_of_an_accelerator_counts_and_is_named():
     inventory = sound()
     inventory["hosts"]["big"] = dict(inventory["hosts"]["h20"], gpustack_worker_address="10.0.0.22")
@@ -815,7 +864,10 @@ def test_the_largest_host_of_an_accelerator_counts_and_is_named():
     inventory["groups"]["gpustack_worker"].append("big")
     deployment(args={"tensor-parallel-size": 8, "pipeline-parallel-size": 2})(inventory)
     finding = only("cards_exceeded", inventory)
-    assert finding.found == "tensor-parallel-size 8 x pipeline-parallel-size 2, so one instance needs 16 cards"
+    assert (
+        finding.found
+        == "tensor-parallel-size 8 x pipeline-parallel-size 2, so one instance needs 16 cards, 4 more than a host has"
+    )
     assert "at most 12, the cards of big" in finding.expected
 
 
@@ -823,10 +875,17 @@ def test_too_few_cards_are_told_with_the_arithmetic():
     inventory = sound()
     third_deployment(inventory)
     finding = only("cards_short", inventory)
-    assert finding.found.startswith("16 cards needed")
+    assert finding.found.startswith(f"8 cards missing, there is no place for 1 instance of second-{H20}: ")
     for part in (f"flash-{H20}: 1 x 8 cards, 0.9 of each", f"second-{H20}: 1 x 8 cards, 0.9 of each"):
         assert part in finding.found
-    assert finding.expected == "at most 8, the cards of h20"
+    assert finding.expected == "what fits on the 8 cards of h20"
+
+
+def test_the_longest_context_of_the_model_itself_may_be_asked_for():
+    inventory = sound()
+    deployment(max_model_len="auto")(inventory)
+    # The other deployment behind the route takes less.
+    assert [(finding.id, finding.severity) for finding in check(inventory)] == [("route_lengths_unequal", "note")]
 
 
 def test_what_to_write_instead_of_a_network():
@@ -902,11 +961,11 @@ ENDLESS = unreadable("cannot be resolved: Syntax error in template: Missing end 
         ([model(dspark_options={"sampling": "random"})], ["key_value"]),
         (WORKERS_MISNAMED, ["worker_group_misnamed"]),
         ([third_host_without(None)], ["accelerator_missing"]),
-        ([third_host_without("nvidia_h20")], ["accelerator_unknown"]),
+        ([third_host_without("nvidia_h20_3")], ["accelerator_unknown"]),
         ([third_host_without("ascend_910")], ["accelerator_unknown", "cards_short"]),
         ([without("npu", "gpustack_accelerator")], ["accelerator_missing"]),
         ([on("npu", "gpustack_accelerator", "ascend_910")], ["accelerator_unknown"]),
-        ([on("npu", "gpustack_accelerator", "nvidia_h20")], ["accelerator_unknown", "deployment_without_host"]),
+        ([on("npu", "gpustack_accelerator", "nvidia_h20_3")], ["accelerator_unknown", "deployment_without_host"]),
         ([on("npu", "gpustack_accelerator", 910)], ["variable_type"]),
         ([third_deployment, deployment(replicas="one")], ["key_type"]),
         ([certificate, everywhere("gpustack_server_port", 8080)], ["tls_url_mismatch"]),
@@ -971,10 +1030,10 @@ def test_one_mistake_is_one_finding_and_two_are_two(changes, kinds):
 
 def test_an_invented_setting_is_answered_with_what_exists():
     inventory = sound()
-    deployment(max_concurrency=4)(inventory)
+    deployment(concurrency_limit=4)(inventory)
     (finding,) = check(inventory)
-    assert finding.where.startswith("gpustack_models[0].deployments[0].max_concurrency (flash)")
-    assert "max-num-seqs" in finding.expected
+    assert finding.where.startswith("gpustack_models[0].deployments[0].concurrency_limit (flash)")
+    assert "max_concurrency" in finding.expected
 
 
 def test_every_invented_setting_is_found_under_every_name():
@@ -983,7 +1042,8 @@ def test_every_invented_setting_is_found_under_every_name():
         assert knob["source"]
         for name in (knob["name"], *knob.get("aliases", [])):
             inventory = sound()
-            model(**{name: "x"})(inventory)
+            of_models = "model" in knob.get("only", ["model"])
+            (model(**{name: "x"}) if of_models else everywhere(f"gpustack_{name}", "x"))(inventory)
             assert [finding.id for finding in check(inventory)] == ["knob_invented"], name
 
 
@@ -1064,9 +1124,9 @@ def test_findings_about_an_acceptance_cannot_be_accepted():
     assert not [kind for kind in CATALOGUE if kind.startswith("accept_") and CATALOGUE[kind]["acceptable"]]
 
 
-def called_kinds():
+def called_kinds(files="_*.py"):
     """(kind, severity) of each finding that the checks make with a literal kind."""
-    for path in sorted(CHECKS.glob("_*.py")):
+    for path in sorted(CHECKS.glob(files)):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             made = isinstance(node, ast.Call) and getattr(node.func, "id", "") in _findings.SEVERITIES
             if made and isinstance(node.args[0], ast.Constant):
@@ -1091,16 +1151,17 @@ def test_every_kind_of_the_catalogue_is_in_the_checks():
 
 @pytest.mark.parametrize("kind", CATALOGUE)
 def test_an_entry_of_the_catalogue_is_complete(kind):
-    assert set(CATALOGUE[kind]) == {"title", "severity", "acceptable"}
+    assert set(CATALOGUE[kind]) == {"title", "title_zh", "severity", "acceptable"}
     assert CATALOGUE[kind]["severity"] in _findings.SEVERITIES
     assert isinstance(CATALOGUE[kind]["acceptable"], bool)
 
 
 def test_the_number_of_kinds_is_told_as_it_is():
     root = CHECKS.parents[1]
+    of_verify = dict(called_kinds("_check_engine_log.py"))
     for path in [*root.glob("*.md"), *root.glob("docs/*.md"), *root.glob("changelogs/fragments/*.yml")]:
         for number in re.findall(r"(\d+) kinds of (?:mistakes|findings)", path.read_text(encoding="utf-8")):
-            assert int(number) == len(CATALOGUE), path
+            assert int(number) == len(EVERY_KIND) - len(of_verify), path
 
 
 def test_every_wrong_weight_is_listed():

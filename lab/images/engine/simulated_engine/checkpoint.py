@@ -10,6 +10,8 @@ from simulated_engine.failure import LaunchError
 
 # In the order in which vLLM looks for it.
 _NOISE_TOKEN_KEYS = ("mask_token_id", "dspark_noise_token_id", "pard_token", "ptd_token_id")
+# The classes of transformers, whose names its AttributeErrors say.
+_CONFIG_CLASSES = {"deepseek_v4": "DeepseekV4Config", "qwen3": "Qwen3Config"}
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,24 @@ class Checkpoint:
     @property
     def is_deepseek_v4(self) -> bool:
         return self.config.get("model_type") == "deepseek_v4"
+
+    @property
+    def is_qwen3_draft(self) -> bool:
+        """A DSpark draft in a directory of its own."""
+        return "Qwen3DSparkModel" in self.config.get("architectures", ())
+
+    @property
+    def config_class(self) -> str:
+        return _CONFIG_CLASSES.get(self.config.get("model_type"), "PretrainedConfig")
+
+    @property
+    def quantization(self):
+        return (self.config.get("quantization_config") or {}).get("quant_method")
+
+    @property
+    def draft_stages(self):
+        """What vLLM calls `n_predict`; a Qwen3 draft has none."""
+        return self.text_config.get("n_predict" if self.is_qwen3_draft else "num_nextn_predict_layers")
 
     @property
     def layers(self):

@@ -23,7 +23,7 @@ class Engine:
         self._running = 0
         self._waiting = 0
         self._tokens_held = 0
-        self._figures = kv_table.lookup(launch)
+        self._figures = kv_table.lookup(launch, settings.kv_tokens_factor)
         self._seen_prompts = {}
 
     def cached_tokens(self, request) -> int:
@@ -87,7 +87,7 @@ class Engine:
 
     def _ratio(self) -> float:
         # A draft without weights proposes nothing that is accepted, and vLLM starts with it all the same.
-        if not self.launch.draft_length or self.launch.checkpoint.draft_tensors == 0:
+        if not self.launch.draft_length or self.launch.draft_tensors == 0:
             return 1.0
         return min(self.settings.speculation_ratio, 1.0 + self.launch.draft_length)
 

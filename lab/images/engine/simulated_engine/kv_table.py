@@ -47,8 +47,8 @@ class KvFigures:
         return self.tokens / self.max_model_len
 
 
-def lookup(config):
-    """The figures for this launch, or None when it differs from what they were calculated for."""
+def lookup(config, factor=1.0):
+    """The figures for this launch times a factor, or None when it differs from what they were calculated for."""
     measured_like_this = (
         config.speculation.get("method") == "dspark"
         and config.gpu_memory_utilization == 0.9
@@ -59,4 +59,4 @@ def lookup(config):
     tokens = _TOKENS.get((config.platform, config.max_model_len, config.max_num_batched_tokens))
     if not measured_like_this or tokens is None:
         return None
-    return KvFigures(AVAILABLE_GIB[config.platform], tokens, config.max_model_len)
+    return KvFigures(AVAILABLE_GIB[config.platform], int(tokens * factor), config.max_model_len)

@@ -8,7 +8,8 @@ from simulated_engine import parsers, speculation
 from simulated_engine.failure import LaunchError
 
 _DEFAULT_BATCHED_TOKENS = {"cuda": 8192, "ascend": 2048}
-_DEFAULT_BLOCK_SIZE = {"cuda": 256, "ascend": 128}
+_DEFAULT_BLOCK_SIZE = {"cuda": 16, "ascend": 128}
+_DEEPSEEK_V4_BLOCK_SIZE = 256
 _DEFAULT_MAX_NUM_SEQS = 256
 _ASCEND_BLOCK_SIZES = (32, 64, 128)
 _LOADER_KEYS = frozenset(("enable_multithread_load", "num_threads", "enable_weights_track"))
@@ -28,6 +29,7 @@ class Launch:
     gpu_memory_utilization: float
     kv_cache_dtype: str
     prefix_caching: bool
+    quantization: object = None
     speculation: dict = field(default_factory=dict)
     warnings: tuple = ()
 
@@ -40,6 +42,11 @@ class Launch:
     @property
     def draft_length(self) -> int:
         return self.speculation.get("num_speculative_tokens") or 0
+
+    @property
+    def draft_tensors(self):
+        """Tensors of the draft inside the target's checkpoint; None when they cannot be counted there."""
+        return None if self.speculation.get("model") else self.checkpoint.draft_tensors
 
 
 def check_server_options(args) -> None:
@@ -71,11 +78,10 @@ def plan(args, checkpoint, platform: str) -> Launch:
             "1 validation error for CacheConfig\ngpu_memory_utilization\n  Input should be greater than 0 and at "
             f"most 1 [input_value={args.gpu_memory_utilization}]",
         )
-    if args.quantization == "ascend" and platform != "ascend":
-        raise LaunchError("ValueError", "Unknown quantization method: ascend.")
+    quantization = _quantization(args.quantization, checkpoint, platform)
     given = _speculation(args)
     if given:
-        speculation.check(given, checkpoint, platform, args.tensor_parallel_size, args.pipeline_parallel_size)
+        given = speculation.resolve(given, checkpoint, platform, args.tensor_parallel_size, args.pipeline_parallel_size)
         warnings += _scheduling_warnings(given, batched, sequences)
     _check_loader(args.model_loader_extra_config, args.safetensors_load_strategy)
     block_size = _block_size(args.block_size, checkpoint, platform, warnings)
@@ -93,6 +99,7 @@ def plan(args, checkpoint, platform: str) -> Launch:
         gpu_memory_utilization=args.gpu_memory_utilization,
         kv_cache_dtype=args.kv_cache_dtype,
         prefix_caching=args.enable_prefix_caching is not False,
+        quantization=quantization,
         speculation=given,
         warnings=tuple(warnings),
     )
@@ -120,6 +127,22 @@ def _max_model_len(given, checkpoint):
             "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1.",
         )
     return _positive(given, "max_model_len")
+
+
+def _quantization(given, checkpoint, platform):
+    """An AWQ or GPTQ checkpoint needs no option: its config.json says the method, which vLLM then calls auto_*."""
+    found = checkpoint.quantization
+    if given == "ascend" and platform != "ascend":
+        raise LaunchError("ValueError", "Unknown quantization method: ascend.")
+    if found not in ("awq", "gptq"):
+        return given or found
+    if given not in (None, found, f"{found}_marlin", f"auto_{found}", "marlin"):
+        raise LaunchError(
+            "pydantic_core._pydantic_core.ValidationError",
+            "1 validation error for ModelConfig\n  Value error, Quantization method specified in the model config "
+            f"({found}) does not match the quantization method specified in the `quantization` argument ({given}).",
+        )
+    return f"auto_{found}"
 
 
 def _speculation(args) -> dict:
@@ -174,8 +197,12 @@ def _block_size(given, checkpoint, platform, warnings):
     if platform == "ascend" and given is not None and given not in _ASCEND_BLOCK_SIZES:
         warnings.append((f"Block size {given} is not supported on this NPU, resetting it to 32.", "platform.py:1"))
         return 32
-    block_size = given if given is not None else _DEFAULT_BLOCK_SIZE[platform]
-    if platform == "cuda" and checkpoint.is_deepseek_v4 and block_size != 256:
+    needs_its_own = platform == "cuda" and checkpoint.is_deepseek_v4
+    if given is not None:
+        block_size = given
+    else:
+        block_size = _DEEPSEEK_V4_BLOCK_SIZE if needs_its_own else _DEFAULT_BLOCK_SIZE[platform]
+    if needs_its_own and block_size != _DEEPSEEK_V4_BLOCK_SIZE:
         # The real engine dies in KV grouping with a bare assertion.
         raise LaunchError("AssertionError", "", "EngineCore")
     return block_size

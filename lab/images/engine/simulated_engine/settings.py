@@ -21,6 +21,7 @@ class Settings:
     speculation_ratio: float = 2.0
     startup_seconds: float = 1.0
     slow_start_seconds: float = 120.0
+    kv_tokens_factor: float = 1.0
     fail: str = ""
 
     @property
@@ -39,6 +40,7 @@ class Settings:
             speculation_ratio=_number(environment, "SPECULATION_RATIO", cls.speculation_ratio, minimum=1.0),
             startup_seconds=_number(environment, "STARTUP_SECONDS", cls.startup_seconds, minimum=0.0),
             slow_start_seconds=_number(environment, "SLOW_START_SECONDS", cls.slow_start_seconds, minimum=0.0),
+            kv_tokens_factor=_number(environment, "KV_TOKENS_FACTOR", cls.kv_tokens_factor, minimum=0.001),
             fail=_one_of(environment, "FAIL", ("", *FAILURES), cls.fail),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from simulated_engine.checkpoint import read_checkpoint
 from simulated_engine.failure import LaunchError
 
 _KEYS = """
@@ -14,6 +15,7 @@ _KEYS = """
 """
 
 _METHODS_WITH_DRAFT_STAGES = ("dspark", "mtp")
+_METHODS_WITHOUT_DRAFT = ("ngram", "ngram_gpu", "suffix", "custom_class", "extract_hidden_states")
 _METHODS = """
     ngram medusa mlp_speculator draft_model suffix custom_class eagle eagle3 extract_hidden_states deepseek_mtp
     mimo_mtp mimo_v2_mtp glm4_moe_mtp glm4_moe_lite_mtp glm_ocr_mtp ernie_mtp nemotron_h_mtp exaone_moe_mtp
@@ -27,17 +29,18 @@ _CLOSED = {
 }
 
 
-def check(given: dict, checkpoint, platform: str, tensor_parallel_size: int, pipeline_parallel_size: int) -> None:
-    """Raise the LaunchError with which the real engine would end."""
+def resolve(given: dict, target, platform: str, tensor_parallel_size: int, pipeline_parallel_size: int) -> dict:
+    """The settings the engine runs with, or the LaunchError with which the real one would end."""
     _check_keys(given)
-    tokens = given.get("num_speculative_tokens")
+    given = dict(given)
+    draft = _draft(given, target)
     if given.get("tensor_parallel_size") is not None:
         raise _invalid(
             "Value error, 'tensor_parallel_size' is not a valid argument in the speculative_config. "
             "Please pass 'draft_tensor_parallel_size' instead."
         )
     if given.get("method") in _METHODS_WITH_DRAFT_STAGES:
-        _check_token_count(tokens, checkpoint, platform, given["method"])
+        given["num_speculative_tokens"] = _token_count(given, draft, platform)
     draft_parallel = given.get("draft_tensor_parallel_size")
     if draft_parallel not in (None, 1, tensor_parallel_size):
         raise _invalid(
@@ -45,7 +48,23 @@ def check(given: dict, checkpoint, platform: str, tensor_parallel_size: int, pip
             "or target model tensor_parallel_size"
         )
     if given.get("method") == "dspark":
-        _check_dspark(given, checkpoint, platform, pipeline_parallel_size)
+        _check_dspark(given, draft, platform, pipeline_parallel_size)
+    return given
+
+
+def _draft(given, target):
+    """The checkpoint the draft is in: one of its own when `model` names it, else the target's."""
+    if not given.get("model") or given.get("method") in _METHODS_WITHOUT_DRAFT:
+        return target
+    try:
+        draft = read_checkpoint(given["model"])
+    except LaunchError as error:
+        if error.kind != "ValueError":
+            raise
+        raise _invalid(f"Value error, 1 validation error for ModelConfig\n  Value error, {error.message}") from error
+    if given.get("method") in (None, "draft_model") and ("dspark" in draft.path.lower() or draft.is_qwen3_draft):
+        given["method"] = "dspark"
+    return draft
 
 
 def _check_keys(given):
@@ -66,8 +85,12 @@ def _check_keys(given):
         raise _invalid("Input should be greater than 0", field="num_speculative_tokens", value=tokens)
 
 
-def _check_token_count(tokens, checkpoint, platform, method):
-    predictable = checkpoint.text_config.get("num_nextn_predict_layers")
+def _token_count(given, draft, platform):
+    tokens, predictable = given.get("num_speculative_tokens"), draft.draft_stages
+    if tokens is None and given.get("model") and predictable:
+        return predictable
+    if tokens is None and given.get("model"):
+        raise _invalid("Value error, A speculative model was provided, but `num_speculative_tokens` was not provided")
     if tokens is None:
         raise _invalid(
             "Value error, num_speculative_tokens must be provided with speculative model unless the draft model "
@@ -75,14 +98,15 @@ def _check_token_count(tokens, checkpoint, platform, method):
         )
     if predictable and tokens > predictable and tokens % predictable:
         raise _invalid(f"Value error, num_speculative_tokens:{tokens} must be divisible by n_predict={predictable}")
-    block = checkpoint.text_config.get("dspark_block_size")
-    if platform == "ascend" and method == "dspark" and block and tokens < block:
+    block = draft.text_config.get("dspark_block_size")
+    if platform == "ascend" and given["method"] == "dspark" and block and tokens < block:
         raise _invalid(
             f"Value error, DSpark requires num_speculative_tokens >= dspark_block_size ({block}); got {tokens}."
         )
+    return tokens
 
 
-def _check_dspark(given, checkpoint, platform, pipeline_parallel_size):
+def _check_dspark(given, draft, platform, pipeline_parallel_size):
     if pipeline_parallel_size > 1:
         raise LaunchError("ValueError", "dspark with pipeline parallel is not supported.", "Worker_TP0")
     if platform == "ascend" and given.get("draft_sample_method") == "probabilistic":
@@ -91,10 +115,11 @@ def _check_dspark(given, checkpoint, platform, pipeline_parallel_size):
             "DSpark probabilistic draft sampling is not supported on the v1 model runner; use greedy",
             "Worker_TP0",
         )
-    for key in ("dspark_target_layer_ids", "dspark_markov_rank"):
-        if key not in checkpoint.text_config:
-            raise LaunchError("AttributeError", f"'DeepseekV4Config' object has no attribute '{key}'", "Worker_TP0")
-    if not checkpoint.has_noise_token:
+    # vLLM takes every draft for a DeepSeek-V4 one unless its architecture is Qwen3DSparkModel.
+    for key in ("markov_rank",) if draft.is_qwen3_draft else ("dspark_target_layer_ids", "dspark_markov_rank"):
+        if key not in draft.text_config:
+            raise LaunchError("AttributeError", f"'{draft.config_class}' object has no attribute '{key}'", "Worker_TP0")
+    if not draft.has_noise_token:
         raise LaunchError(
             "ValueError",
             "Model config must specify `dflash_config.mask_token_id`, `mask_token_id`, `dspark_noise_token_id`, "

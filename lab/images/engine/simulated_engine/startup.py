@@ -38,7 +38,7 @@ def start_engine(launch, settings) -> None:
     log.line(
         f"Initializing a V1 LLM engine (v{settings.version}) with config: model='{launch.checkpoint.path}', "
         f"speculative_config={launch.speculation or None}, tensor_parallel_size={launch.tensor_parallel_size}, "
-        f"max_seq_len={launch.max_model_len}",
+        f"max_seq_len={launch.max_model_len}, quantization={launch.quantization}",
         "core.py:115",
         "EngineCore",
     )
@@ -51,7 +51,7 @@ def start_engine(launch, settings) -> None:
     log.line(f"Loading weights took {loading:.2f} seconds", "default_loader.py:431", worker)
     _log_draft(launch, worker)
     log.line(f"Model loading took 0.00 GiB and {loading:.6f} seconds", "model_runner.py:303", worker)
-    _log_cache(launch, worker)
+    _log_cache(launch, worker, kv_table.lookup(launch, settings.kv_tokens_factor))
     log.line(
         f"init engine (profile, create kv cache, warmup model) took {time.monotonic() - started:.2f} s",
         "core.py:345",
@@ -88,9 +88,9 @@ def _out_of_memory(launch):
 
 
 def _log_draft(launch, worker):
-    if launch.speculation.get("method") != "dspark":
+    if launch.speculation.get("method") != "dspark" or launch.speculation.get("model"):
         return
-    count = launch.checkpoint.draft_tensors
+    count = launch.draft_tensors
     if count is None:
         log.line(
             "simulated engine: no model.safetensors.index.json, so the draft's tensors are not counted",
@@ -102,8 +102,7 @@ def _log_draft(launch, worker):
     log.line(f"DSpark draft model loaded: {count} params", "dspark.py:457", worker)
 
 
-def _log_cache(launch, worker):
-    figures = kv_table.lookup(launch)
+def _log_cache(launch, worker, figures):
     if figures is None:
         log.line(
             f"simulated engine: no KV cache figure for platform {launch.platform}, max_model_len "

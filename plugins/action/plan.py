@@ -1,0 +1,116 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import os
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible_collections.inferops.gpustack.plugins.module_utils import _atomic_file
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
+    _findings,
+    _inventory_reader,
+    _output,
+    _plan_text,
+    _preflight,
+    _report,
+    _site_plan,
+)
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import Site
+
+_OPTIONS = {
+    "plan_from": {"type": "str", "choices": ["inventory", "facts"], "default": "inventory"},
+    "dest": {"type": "path", "default": ""},
+    "language": {"type": "str", "choices": list(_report.LANGUAGES), "default": "en"},
+}
+# For everybody: the plan shows no secret.
+_FILE_MODE = 0o644
+
+
+class ActionModule(ActionBase):
+    """Says what the inventory becomes, as text, as JSON and as a page."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp=None, task_vars=None):
+        result = super().run(tmp, task_vars)
+        unused, options = self.validate_argument_spec(_OPTIONS)
+        inventory = _inventory_reader.read(self._loader, task_vars or {}, with_facts=options["plan_from"] == "facts")
+        findings = _preflight.check(inventory)
+        document = _site_plan.document(Site(inventory), findings, options["plan_from"])
+        report = _plan_text.text(document, findings)
+        printed = _output.for_people()
+        if printed:
+            # As text, whatever form the configuration gives to results.
+            self._display.display(f"\n{report}\n")
+        if not printed or self._display.verbosity:
+            result.update(report=report, plan=document)
+        files = _files(document, options) if options["dest"] else {}
+        before = {path: _read(path) for path in files}
+        changed = [path for path in files if before[path] != files[path]]
+        if changed and not self._task.check_mode:
+            _write(options["dest"], {path: files[path] for path in changed})
+        result.update(
+            changed=bool(changed),
+            failed=_findings.has_errors(findings),
+            files=list(files),
+            msg=_message(document, changed, files, self._task.check_mode),
+        )
+        if self._task.diff:
+            result["diff"] = [
+                _difference(path, before[path], files[path]) for path in changed if path.endswith(".json")
+            ]
+        return result
+
+
+def _files(document, options):
+    """Path to content. Nothing of the moment, such as a time, is in them: the same plan is the same files."""
+    # Relative to the directory ansible-playbook was started in: the controller's process never leaves it.
+    directory = os.path.abspath(options["dest"])
+    return {
+        os.path.join(directory, "plan.json"): json.dumps(document, indent=2, ensure_ascii=False) + "\n",
+        os.path.join(directory, "report.html"): _report.page({"plan": document}, options["language"]),
+    }
+
+
+def _read(path):
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return stream.read()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _is_data(path):
+    return path.endswith(".json")
+
+
+def _difference(path, before, after):
+    return {"before_header": path, "after_header": path, "before": before or "", "after": after}
+
+
+def _write(directory, files):
+    try:
+        _atomic_file.make_directory(os.path.abspath(directory))
+        for path, text in files.items():
+            with _atomic_file.candidate(path, text, _FILE_MODE) as complete:
+                _atomic_file.commit(complete, path)
+    except OSError as error:
+        raise AnsibleActionFail(
+            f"cannot write the plan into {directory}: {error.strerror}; name a directory that can be written, "
+            "or an empty dest to write nothing"
+        ) from None
+
+
+def _message(document, changed, files, check_mode):
+    planned = _findings.counted(len(document["deployments"]), "deployment")
+    message = f"{planned} planned, {document['summary']}"
+    if not files:
+        return message
+    if not changed:
+        return f"{message}; unchanged: {', '.join(files)}"
+    return f"{message}; {'would write' if check_mode else 'written'}: {', '.join(changed)}"

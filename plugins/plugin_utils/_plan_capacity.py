@@ -1,0 +1,148 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a planned deployment can hold, with every figure that the answer was made from."""
+
+from __future__ import annotations
+
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _capacity
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._arguments import number
+
+_GIB = 2**30
+#: What GPUStack passes when nothing says a length and the model has a longer one.
+GPUSTACK_LENGTH = 8192
+#: The names the capacity calculation has for the platforms.
+_PLATFORMS = {"cuda": "cuda", "cann": "ascend"}
+_NOTHING = dict.fromkeys(("tokens", "admission_concurrency", "steady_concurrency", "minimum_gib", "blocks"))
+
+
+def of(planned, arguments, entry, layers, profiles):
+    """{capacity, config, gib}: the answer, the config.json it is about, the memory of one device."""
+    config, config_from = _config(planned, profiles)
+    memory = _memory(planned, arguments, entry, layers, profiles)
+    asked = {
+        "release": planned["engine_version"],
+        "platform": _PLATFORMS.get(planned["platform"], planned["platform"]),
+        "max_model_len": _length(arguments, config),
+        "max_num_batched_tokens": _batched(planned, arguments, profiles),
+        "dspark": planned["dspark"],
+        "speculative_tokens": _drafted(arguments) if planned["dspark"] else None,
+    }
+    answer = _answer(planned, config, asked, memory)
+    inputs = {**asked, "gib_per_device": memory["gib"], "gib_from": memory["from"], "config_from": config_from}
+    return {"capacity": {**answer, "inputs": inputs, "memory": memory}, "config": config}
+
+
+def _answer(planned, config, asked, memory):
+    reason = _unknown(planned, config, asked, memory)
+    if reason:
+        return {**_NOTHING, "reason": reason, "context": None}
+    asked = {**asked, "gib_per_device": memory["gib"]}
+    try:
+        answer = _capacity.capacity(config, **asked)
+        if answer["reason"]:
+            return {**answer, "context": None}
+        return {**answer, "context": _capacity.context(config, 1, **asked)}
+    except _capacity.CapacityError as error:
+        return {**_NOTHING, "reason": str(error), "context": None}
+
+
+def _unknown(planned, config, asked, memory):
+    """What is missing for an answer, in words."""
+    if config is None:
+        return f"family {planned['family']} is not modelled"
+    if asked["release"] is None:
+        return "the release of the engine in this image is not known; declare it in gpustack_engine_images"
+    if asked["max_model_len"] is None:
+        return "max-model-len is not a number"
+    if asked["max_num_batched_tokens"] is None:
+        return "max-num-batched-tokens is not set, and the engine's default is not known for this platform"
+    if memory["gib"] is None:
+        return f"the memory left for the cache is not known: {memory['from']}"
+    return None
+
+
+def _config(planned, profiles):
+    """The checkpoint's own config.json where it can be read, else the published one of the family."""
+    checkpoint = planned["checkpoint"] or {}
+    if checkpoint.get("config"):
+        return checkpoint["config"], "the checkpoint"
+    published = profiles.family(planned["family"]).get("published") or {}
+    if published.get("config"):
+        return published["config"], published.get("name", "the published checkpoint")
+    return None, None
+
+
+def _length(arguments, config):
+    value = arguments.get("max-model-len")
+    if value is None:
+        limit = (config or {}).get("max_position_embeddings")
+        return min(GPUSTACK_LENGTH, limit) if isinstance(limit, int) else GPUSTACK_LENGTH
+    if str(value) in ("auto", "-1"):
+        limit = (config or {}).get("max_position_embeddings")
+        return limit if isinstance(limit, int) else None
+    found = number(value)
+    return found if isinstance(found, int) and found > 0 else None
+
+
+def _batched(planned, arguments, profiles):
+    """--max-num-batched-tokens, or what vLLM takes for it on a card of this size."""
+    value = arguments.get("max-num-batched-tokens")
+    if value is not None:
+        found = number(value)
+        return found if isinstance(found, int) and found > 0 else None
+    defaults = profiles.platform(planned["platform"]).get("batched_tokens")
+    if not defaults:
+        return None
+    memory = profiles.accelerator(planned["accelerator"]).get("memory_bytes") or 0
+    small = memory < defaults["least_gib"] * _GIB or planned["accelerator"] in defaults["small_on"]
+    return defaults["small"] if small else defaults["large"]
+
+
+def _drafted(arguments):
+    value = arguments.get("speculative-config")
+    tokens = value.get("num_speculative_tokens") if isinstance(value, dict) else None
+    return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) else None
+
+
+def _memory(planned, arguments, entry, layers, profiles):
+    """GiB of one device that are left for the cache, and how that is known."""
+    if entry.get("kv_cache_gib") is not None:
+        return {"gib": entry["kv_cache_gib"], "from": "the inventory", "exact": True}
+    share = number(arguments.get("gpu-memory-utilization"))
+    for layer in reversed(layers):
+        measured = layer.get("kv_cache_gib")
+        if (
+            measured
+            and measured["gpu_memory_utilization"] == share
+            and measured["devices"] == planned["devices_per_instance"]
+        ):
+            return {"gib": measured["gib"], "from": f"{layer.name}: {layer.source('kv_cache_gib')}", "exact": True}
+    total = profiles.accelerator(planned["accelerator"]).get("memory_bytes")
+    weights = weight_bytes(planned, profiles)
+    if not share or not total or not weights:
+        return {"gib": None, "from": "the size of the checkpoint's weights is not known", "exact": False}
+    left = total * share - weights / shards(arguments, planned)
+    return {
+        "gib": round(left / _GIB, 2) if left > 0 else None,
+        "from": "nominal memory x gpu-memory-utilization - weights; the engine's own needs come off it",
+        "exact": False,
+    }
+
+
+def shards(arguments, planned):
+    """Over how many devices the weights are spread; data parallelism spreads only experts."""
+    if arguments.get("enable-expert-parallel"):
+        return planned["devices_per_instance"]
+    return planned["devices_per_instance"] // planned["parallel"]["data-parallel-size"]
+
+
+def weight_bytes(planned, profiles):
+    """Bytes of all weights: the checkpoint's where it can be read, else those of the published one."""
+    checkpoint = planned["checkpoint"] or {}
+    if checkpoint.get("weight_bytes"):
+        return checkpoint["weight_bytes"]
+    published = profiles.family(planned["family"]).get("published") or {}
+    # Published on another platform, it is another size.
+    return published.get("weight_bytes") if planned["platform"] in published.get("platforms", ()) else None

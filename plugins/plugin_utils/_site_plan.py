@@ -1,0 +1,174 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The plan of a whole inventory: what preflight judges, and the document plan.yml writes."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import masked
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
+    _checkpoint_facts,
+    _data,
+    _findings,
+    _plan,
+    _schema,
+    _site,
+)
+
+# What a plan is made of beside the models.
+_MADE_OF = ("gpustack_profiles", "gpustack_engine_images")
+_OTHER_DEPLOYMENT = re.compile(r"^deployments\[(\d+)\]")
+
+
+@dataclasses.dataclass(frozen=True)
+class Planned:
+    """One deployment of the plan, and the place in the inventory it comes from."""
+
+    where: str
+    model: dict
+    entry: dict
+    plan: dict
+
+
+def of_site(site):
+    """Every deployment that can be planned. What keeps one from it has a finding of its own."""
+    if not hasattr(site, "planned"):
+        site.planned = list(_planned(site))
+    return site.planned
+
+
+def _planned(site):
+    known_variables = _site.known_variables()
+    if not all(_schema.fits(site.value(name), known_variables[name]) for name in _MADE_OF):
+        return
+    known = _plan.Known(
+        hosts=site.accelerator_hosts(),
+        rewrites=_texts(site.value("gpustack_registry_rewrites")),
+        lock=_texts(site.value("gpustack_artefacts_lock")),
+        profiles=_mapping(site.value("gpustack_profiles")),
+        engine_images=_mapping(site.value("gpustack_engine_images")),
+        checkpoints=_checkpoints(site),
+    )
+    for index, model in site.models():
+        for number, entry in _site.deployments(model):
+            if not _is_sound(model, number):
+                continue
+            where = f"gpustack_models[{index}] ({model['name']}).deployments[{number}]"
+            for baseline in (False, True)[: 2 if _plan.has_baseline(model) else 1]:
+                try:
+                    yield Planned(where, model, entry, _plan.deployment(model, entry, known, baseline))
+                except _plan.PlanError:
+                    break
+
+
+def _is_sound(model, number):
+    """Whether every key that this deployment is made of has the shape it should have."""
+    spec = {"type": "dict", "options": _site.known_variables()["gpustack_models"]["options"]}
+    for problem in _schema.problems(model, spec):
+        of_deployment = _OTHER_DEPLOYMENT.match(problem.path)
+        if problem.kind != "unknown" and (not of_deployment or int(of_deployment.group(1)) == number):
+            return False
+    return True
+
+
+def _checkpoints(site):
+    """(accelerator, path) to the facts of what lies there: as its hosts see it, else as this machine does."""
+    read = {}
+    for host, facts in site.facts.items():
+        for path, found in (facts.get("checkpoints") or {}).items():
+            key = site.text(host, "gpustack_accelerator"), path
+            # Hosts hold the same; one that could not be read is told where the others cannot either.
+            if key not in read or found.get("readable"):
+                read[key] = found
+    for _where, _model, entry in site.deployments():
+        for path in (entry.get("path"), entry.get("draft_path")):
+            if isinstance(path, str) and path in site.checkpoints:
+                read.setdefault((str(entry.get("accelerator")), path), site.checkpoints[path])
+    return {key: _checkpoint_facts.facts(found) for key, found in read.items()}
+
+
+def document(site, findings, plan_from):
+    """The content of plan.json. Holds no secret, and nothing that differs between two runs over the same site."""
+    deployments = [_shown(planned) for planned in of_site(site)]
+    return {
+        "collection": "inferops.gpustack",
+        "version": _data.collection_version(),
+        "plan_from": plan_from,
+        "inventory": [str(source) for source in site.asked],
+        "deployments": deployments,
+        "routes": _routes(site),
+        "images": _images(deployments),
+        "hosts": hosts(site),
+        "findings": [finding.as_dict() for finding in findings],
+        "summary": _findings.summary(findings),
+    }
+
+
+def hosts(site):
+    """Every worker host: what it declares, and the driver where it was asked."""
+    known = site.profiles
+    return [
+        {
+            "name": host,
+            "accelerator": site.text(host, "gpustack_accelerator"),
+            "cards": site.cards_of(host) if site.text(host, "gpustack_accelerator") in known.accelerators() else None,
+            "driver": ((site.facts.get(host) or {}).get("driver") or {}).get("version"),
+        }
+        for host in site.workers
+    ]
+
+
+def _shown(planned):
+    """A deployment without what may be secret: the environment that people wrote, and masked arguments."""
+    shown = dict(planned.plan)
+    own = planned.entry.get("env") or {}
+    shown["env"] = {name: _plan.NOT_SHOWN if name in own else value for name, value in planned.plan["env"].items()}
+    shown["parameters"] = masked(list(planned.plan["parameters"]))
+    shown["values"] = [dict(value, value=_masked(value)) for value in planned.plan["values"]]
+    shown.pop("config")
+    for key in ("checkpoint", "draft"):
+        if shown[key]:
+            shown[key] = {name: value for name, value in shown[key].items() if name != "config"}
+    return shown
+
+
+def _masked(value):
+    if value["kind"] == "variable":
+        return value["value"]
+    return masked({value["name"]: value["value"]})[value["name"]]
+
+
+def _routes(site):
+    """The routes of the models all of whose deployments can be planned."""
+    by_model = {}
+    for planned in of_site(site):
+        by_model.setdefault(planned.model["name"], (planned.model, []))[1].append(planned.plan)
+    routes = []
+    for model, plans in by_model.values():
+        for baseline in (False, True):
+            members = [each for each in plans if each["baseline"] is baseline]
+            if members:
+                routes.append(_plan.route(model, members, baseline))
+    return routes
+
+
+def _images(deployments):
+    images = {}
+    for planned in deployments:
+        names = images.setdefault(planned["accelerator"], [])
+        if planned["image"] not in names:
+            names.append(planned["image"])
+    return images
+
+
+def _texts(value):
+    """The entries of a mapping that are texts; the others have findings of their own."""
+    return {key: item for key, item in _mapping(value).items() if isinstance(key, str) and isinstance(item, str)}
+
+
+def _mapping(value):
+    return value if isinstance(value, dict) else {}
