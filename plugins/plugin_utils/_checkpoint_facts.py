@@ -30,6 +30,7 @@ def facts(read_result):
             "n_predict": _positive(model.get("num_nextn_predict_layers")),
             "missing": missing,
         },
+        "weights_known": found.get("tensors") is not None,
         "weight_bytes": found.get("weight_bytes"),
         "config": found.get("config"),
     }

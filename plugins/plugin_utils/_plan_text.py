@@ -6,11 +6,15 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _findings
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._report import written
 
 # Longer values (JSON, most often) have their layer on the line below.
 _COLUMN = 48
+# Sources are read on the page; here a line should stay one line.
+_SOURCE_WIDTH = 60
 
 
 def text(document, findings):
@@ -72,7 +76,9 @@ def _value(value):
 
 
 def _origin(value):
-    return f"{value['layer']} ({value['source']})" if value["source"] else value["layer"]
+    if not value["source"]:
+        return value["layer"]
+    return f"{value['layer']} ({textwrap.shorten(value['source'], _SOURCE_WIDTH, placeholder=' ...')})"
 
 
 def _capacity(capacity):

@@ -41,6 +41,7 @@ EXCLUDED = {
     "admin_password_missing": "admin_password_weak: a site has one password",
     "admin_password_placeholder": "admin_password_weak: a site has one password",
     "deployment_without_host": "accelerator_missing: that worker may be the host",
+    "cards_short": "accelerator_missing: that worker may have the cards",
     "server_url_port": "tls_url_mismatch: an http URL beside a certificate has no right port",
     "tls_incomplete": "tls_port_taken: ports and URL are judged when certificate and key are there",
 }

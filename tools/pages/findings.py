@@ -20,6 +20,9 @@ all, a later step of the run tells. With `cards_exceeded` or `cards_short` accep
 no cards stay pending, and the run fails where it waits for them. What the other kinds report is wrong on every site, so
 they cannot be accepted.
 
+What is said of the launch plan (families, images, arguments, DSpark, capacity) is also part of `playbooks/plan.yml`,
+which knows more with `gpustack_plan_from: facts`: the drivers of the hosts and the checkpoints on them.
+
 ```yaml
 gpustack_accept:
   - id: image_moving_unlocked

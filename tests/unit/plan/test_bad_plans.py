@@ -134,6 +134,29 @@ def test_no_rule_speaks_of_a_sound_profile(family, accelerator):
         assert found - {"max_model_len_missing"} == (old if dspark else set())
 
 
+def test_a_declared_image_with_the_kernel_and_a_pair_of_the_site_lift_the_refusal():
+    image = "registry.example.com/vllm-sm80:0.25.0"
+    entry = {"accelerator": "nvidia_a100_80", "path": "/srv/models/m", "image": image}
+    inventory = site({"name": "m", "family": "deepseek_v4", "dspark": True, "deployments": [entry]}, "nvidia_a100_80")
+    pair = {"arguments": {"max-model-len": 32768, "tensor-parallel-size": 4, "max-num-seqs": 16}}
+    declared = {"engine": "vllm", "engine_version": "0.25.0", "platform": "cuda", "compute_capabilities": [8]}
+    steps = [
+        ({}, {"family_unsupported_on_accelerator", "image_undeclared"}),
+        ({"gpustack_engine_images": {image: declared}}, {"pair_missing"}),
+        ({"gpustack_profiles": {"pairs": {"deepseek_v4__nvidia_a100_80": pair}}}, set()),
+    ]
+    for more, left in steps:
+        for values in inventory["hosts"].values():
+            values.update(more)
+        assert {finding.id for finding in _preflight.check(inventory)} & RULES.keys() == left
+
+
+def test_a_checkpoint_whose_weights_cannot_be_listed_is_not_called_one_without_a_draft():
+    inventory = read(REPOSITORY / "tests" / "bad_plans" / "dspark_checkpoint_without_draft" / "bad")
+    inventory["checkpoints"]["/srv/models/flash"].update(tensors=None, weight_bytes=None, shards=None)
+    assert _preflight.check(inventory) == []
+
+
 @pytest.mark.parametrize(
     ("version", "comparison", "holds"),
     [

@@ -211,7 +211,7 @@ def test_preflight_always_has_its_line(tmp_path):
     }
     done = run(tmp_path, playbook=PREFLIGHT, inventory=inventory)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert summary(done).splitlines()[1].startswith("preflight: 3 hosts checked, "), done.stdout
+    assert summary(done).splitlines()[1].startswith("preflight: 4 hosts checked, "), done.stdout
 
 
 @pytest.mark.parametrize(
