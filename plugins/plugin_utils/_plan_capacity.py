@@ -35,12 +35,15 @@ def of(planned, arguments, entry, layers, profiles):
 
 
 def _answer(planned, config, asked, memory):
-    reason = _unknown(planned, config, asked, memory)
+    reason = _unknown(planned, config, asked)
     if reason:
         return {**_NOTHING, "reason": reason, "context": None}
-    asked = {**asked, "gib_per_device": memory["gib"]}
+    # Whether the checkpoint is modelled does not depend on the memory.
+    asked = {**asked, "gib_per_device": memory["gib"] or 1}
     try:
         answer = _capacity.capacity(config, **asked)
+        if not answer["reason"] and memory["gib"] is None:
+            answer = {**_NOTHING, "reason": f"the memory left for the cache is not known: {memory['from']}"}
         if answer["reason"]:
             return {**answer, "context": None}
         return {**answer, "context": _capacity.context(config, 1, **asked)}
@@ -48,7 +51,7 @@ def _answer(planned, config, asked, memory):
         return {**_NOTHING, "reason": str(error), "context": None}
 
 
-def _unknown(planned, config, asked, memory):
+def _unknown(planned, config, asked):
     """What is missing for an answer, in words."""
     if config is None:
         return f"family {planned['family']} is not modelled"
@@ -58,8 +61,6 @@ def _unknown(planned, config, asked, memory):
         return "max-model-len is not a number"
     if asked["max_num_batched_tokens"] is None:
         return "max-num-batched-tokens is not set, and the engine's default is not known for this platform"
-    if memory["gib"] is None:
-        return f"the memory left for the cache is not known: {memory['from']}"
     return None
 
 
@@ -113,11 +114,7 @@ def _memory(planned, arguments, entry, layers, profiles):
     share = number(arguments.get("gpu-memory-utilization"))
     for layer in reversed(layers):
         measured = layer.get("kv_cache_gib")
-        if (
-            measured
-            and measured["gpu_memory_utilization"] == share
-            and measured["devices"] == planned["devices_per_instance"]
-        ):
+        if measured and _is_like(measured, planned, share):
             return {"gib": measured["gib"], "from": f"{layer.name}: {layer.source('kv_cache_gib')}", "exact": True}
     total = profiles.accelerator(planned["accelerator"]).get("memory_bytes")
     weights = weight_bytes(planned, profiles)
@@ -129,6 +126,15 @@ def _memory(planned, arguments, entry, layers, profiles):
         "from": "nominal memory x gpu-memory-utilization - weights; the engine's own needs come off it",
         "exact": False,
     }
+
+
+def _is_like(measured, planned, share):
+    """Whether the set-up that printed the figure had the same share, devices and draft."""
+    return (
+        measured["gpu_memory_utilization"] == share
+        and measured["devices"] == planned["devices_per_instance"]
+        and measured.get("dspark", True) == planned["dspark"]
+    )
 
 
 def shards(arguments, planned):
