@@ -94,7 +94,9 @@ _value:
         worker_selector: {description: Labels of the workers it may run on., type: dict}
         dspark: {description: Whether it drafts with DSpark., type: bool}
         baseline: {description: "Whether it is the one without DSpark, of C(dspark_baseline).", type: bool}
-        parallel: {description: Sizes whose product is RV(_value.deployments[].devices_per_instance)., type: dict}
+        parallel:
+          description: Sizes whose product is RV(_value.deployments[].devices_per_instance).
+          type: dict
         devices_per_instance: {description: Cards of one instance., type: int}
         values:
           description: Every argument and variable, in order.

@@ -9,7 +9,7 @@ import re
 
 MASK = "********"
 
-SECRET_KEY = re.compile(r"(token|password|passwd|secret|key)$", re.IGNORECASE)
+SECRET_KEY = re.compile(r"(token|passwords?|passwd|secrets?|key|api[-_]?keys)$", re.IGNORECASE)
 #: What comes before a secret in a line of text, such as `"token": "`, `--api-key `, `Bearer ` and `https://user:`.
 SECRET_IN_TEXT = re.compile(
     r"""((?:token|password|passwd|secret|key)["']?\s*[=:]\s*\[?["']?"""

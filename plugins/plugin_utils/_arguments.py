@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import re
 
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _shown
+
 _HUMAN = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([kKmMgG]?)\s*$")
 # As vLLM reads them: a small letter counts in tens, a capital in twos.
 _UNITS = {"": 1, "k": 10**3, "K": 2**10, "m": 10**6, "M": 2**20, "g": 10**9, "G": 2**30}
@@ -16,13 +18,26 @@ _UNITS = {"": 1, "k": 10**3, "K": 2**10, "m": 10**6, "M": 2**20, "g": 10**9, "G"
 _MOST = 10**18
 
 
+# vLLM 0.25.0, engine/arg_utils.py.
+_SHORT = {
+    "tp": "tensor-parallel-size",
+    "pp": "pipeline-parallel-size",
+    "dp": "data-parallel-size",
+    "ep": "enable-expert-parallel",
+    "sc": "speculative-config",
+    "cc": "compilation-config",
+    "q": "quantization",
+}
+
+
 class ArgumentError(ValueError):
     """Something that is no launch argument, with what was found and what to write instead."""
 
 
 def normalised(flag):
-    """`max_model_len`, `--max-model-len` and `max-model-len` are one flag to the engine."""
-    return str(flag).lstrip("-").replace("_", "-")
+    """`tensor_parallel_size`, `--tensor-parallel-size`, `-tp` and `tp` are one flag to the engine."""
+    name = str(flag).lstrip("-").replace("_", "-")
+    return _SHORT.get(name, name)
 
 
 def identity(flag):
@@ -51,7 +66,8 @@ def parse(element):
     JSON, whole numbers and decimal numbers become what they say; everything else stays text.
     """
     if not isinstance(element, str) or not element.startswith("--") or len(element) < 3:
-        raise ArgumentError(f"{element!r} is no launch argument; write --flag or --flag=value")
+        shown = _shown.name(element) if isinstance(element, str) else type(element).__name__
+        raise ArgumentError(f"{shown!r} is no launch argument; write --flag or --flag=value")
     flag, equals, text = element[2:].partition("=")
     name = normalised(flag)
     if not equals:

@@ -20,7 +20,7 @@ class Written:
     source: str = ""
 
     def as_dict(self):
-        return {"value": self.value, "layer": self.layer, "source": self.source}
+        return dataclasses.asdict(self)
 
 
 class Settings:

@@ -16,6 +16,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
     _images,
     _model_keys,
     _plan_capacity,
+    _shown,
     _speculation,
 )
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._arguments import (
@@ -34,12 +35,8 @@ FROM_DEPLOYMENT = "inventory: deployment"
 FROM_MODEL = "inventory: model"
 BASELINE = "plain"
 NOT_SHOWN = "(from the inventory, not shown)"
-# What multiplies the devices of one instance, with vLLM's short forms.
-PARALLEL = {
-    "tensor-parallel-size": ("tensor-parallel-size", "tp"),
-    "pipeline-parallel-size": ("pipeline-parallel-size", "pp"),
-    "data-parallel-size": ("data-parallel-size", "dp"),
-}
+# What multiplies the devices of one instance.
+PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
 
 
 class PlanError(ValueError):
@@ -102,9 +99,10 @@ def deployment(model, entry, site, baseline=False):
         reference = _images.reference(image.name, site.rewrites, site.lock)
     except (ProfileError, _images.ImageError) as error:
         raise PlanError(f"deployment {name}: {error}") from error
-    dspark = bool(model.get("dspark")) and not baseline
     platform = site.profiles.platform(site.profiles.accelerator(accelerator)["platform"])
-    arguments, environment = _settings(model, entry, layers, dspark)
+    arguments, environment = _settings(model, entry, layers, bool(model.get("dspark")) and not baseline)
+    # Whoever writes the argument itself has the last word.
+    dspark = _speculation.given(arguments).get("method") == _speculation.METHOD
     flags = list(arguments.items(platform["order"]))
     variables = list(environment.items(platform.get("env_order", ())))
     planned = {
@@ -130,12 +128,17 @@ def deployment(model, entry, site, baseline=False):
         "replicas": _replicas(entry, site.hosts, name),
         "worker_selector": {ACCELERATOR_LABEL: accelerator},
         "dspark": dspark,
+        "longest": _plan_capacity.asks_for_the_longest(arguments),
         "baseline": baseline,
         "parallel": parallel(arguments),
         "devices_per_instance": math.prod(parallel(arguments).values()),
         "values": [
             *(_explained(written, replaced, "argument") for written, replaced in flags),
             *(_explained(written, replaced, "variable") for written, replaced in variables),
+        ],
+        "removed": [
+            *(_explained(chain[-1], chain[:-1], "argument") for chain in arguments.removed()),
+            *(_explained(chain[-1], chain[:-1], "variable") for chain in environment.removed()),
         ],
         "checkpoint": site.checkpoint(accelerator, entry["path"]),
         "draft": site.checkpoint(accelerator, entry.get("draft_path")),
@@ -152,16 +155,13 @@ def engine_image(entry, layers, declared=None):
 
 def parallel(arguments):
     """The sizes whose product is the devices of one instance."""
-    return {name: _factor(arguments, names) for name, names in PARALLEL.items()}
+    return {name: _factor(arguments.get(name)) for name in PARALLEL}
 
 
-def _factor(arguments, names):
-    for value in (arguments.get(name) for name in reversed(names)):
-        found = number(value)
-        if isinstance(found, int) and found > 0:
-            # Far more than any site has.
-            return min(found, 10**6)
-    return 1
+def _factor(value):
+    found = number(value)
+    # Far more than any site has.
+    return min(found, 10**6) if isinstance(found, int) and found > 0 else 1
 
 
 def _settings(model, entry, layers, dspark):
@@ -169,7 +169,8 @@ def _settings(model, entry, layers, dspark):
     arguments, environment = Settings(identity), Settings()
     for layer in layers:
         sources = layer.get("sources")
-        arguments = arguments.under(Settings.of(layer.name, layer.get("arguments"), sources, identity))
+        said = {normalised(name): text for name, text in sources.items()}
+        arguments = arguments.under(Settings.of(layer.name, _flags(layer.get("arguments")), said, identity))
         environment = environment.under(Settings.of(layer.name, layer.get("env"), sources))
     if dspark:
         parts, sources = _speculation.wanted(layers, model)
@@ -180,23 +181,31 @@ def _settings(model, entry, layers, dspark):
         flags, variables = _model_keys.settings(keys)
         arguments = arguments.under(Settings.of(name, flags, _model_keys.SOURCES, identity))
         environment = environment.under(Settings.of(name, variables, _model_keys.SOURCES))
-    own = {normalised(flag): value for flag, value in (entry.get("args") or {}).items()}
-    arguments = arguments.under(Settings.of(FROM_DEPLOYMENT, own, None, identity))
+    arguments = arguments.under(Settings.of(FROM_DEPLOYMENT, _flags(entry.get("args")), None, identity))
     environment = environment.under(Settings.of(FROM_DEPLOYMENT, entry.get("env")))
     return arguments, environment
 
 
+def _flags(written):
+    return {normalised(flag): value for flag, value in (written or {}).items()}
+
+
 def _explained(written, replaced, kind):
     """One value for people. What somebody wrote into a deployment's environment may be a secret."""
-    hide = kind == "variable" and written.layer == FROM_DEPLOYMENT and not written.source
-    return {
-        "name": written.name,
-        "kind": kind,
-        "value": NOT_SHOWN if hide else written.value,
-        "layer": written.layer,
-        "source": written.source,
-        "replaced": [earlier.as_dict() for earlier in replaced if earlier.value != written.value],
-    }
+    here, *earlier = (_for_people(each, kind) for each in (written, *replaced))
+    differing = [each for each, old in zip(earlier, replaced) if _says(old) != _says(written)]
+    return {**here, "kind": kind, "replaced": differing}
+
+
+def _for_people(written, kind):
+    hide = kind == "variable" and written.layer == FROM_DEPLOYMENT and not written.source and written.value is not None
+    return {**written.as_dict(), "value": NOT_SHOWN if hide else _shown.value(written.name, written.value)}
+
+
+def _says(written):
+    """`no-x: true` says the same as `x: false`."""
+    opposite = normalised(written.name).startswith("no-") and isinstance(written.value, bool)
+    return (not written.value,) if opposite else (written.value,)
 
 
 def _directories(entry, dspark):

@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _capacity
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _capacity, _speculation
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._arguments import number
 
 _GIB = 2**30
+#: A checkpoint whose weights differ by more than this share is another one than the published.
+_ANOTHER_CHECKPOINT = 0.1
 #: What GPUStack passes when nothing says a length and the model has a longer one.
 GPUSTACK_LENGTH = 8192
 #: The names the capacity calculation has for the platforms.
@@ -39,14 +41,19 @@ def _answer(planned, config, asked, memory):
     if reason:
         return {**_NOTHING, "reason": reason, "context": None}
     # Whether the checkpoint is modelled does not depend on the memory.
-    asked = {**asked, "gib_per_device": memory["gib"] or 1}
+    question = {**asked, "gib_per_device": memory["gib"] or 1}
     try:
-        answer = _capacity.capacity(config, **asked)
+        answer = _capacity.capacity(config, **question)
         if not answer["reason"] and memory["gib"] is None:
-            answer = {**_NOTHING, "reason": f"the memory left for the cache is not known: {memory['from']}"}
+            answer = {**_NOTHING, "reason": memory["from"]}
         if answer["reason"]:
             return {**answer, "context": None}
-        return {**answer, "context": _capacity.context(config, 1, **asked)}
+        context = _capacity.context(config, 1, **question)
+        if asked["max_model_len"] > context["max_model_len"] > 0 and planned["longest"]:
+            # The engine takes what fits.
+            asked["max_model_len"] = question["max_model_len"] = context["max_model_len"]
+            answer = _capacity.capacity(config, **question)
+        return {**answer, "context": context}
     except _capacity.CapacityError as error:
         return {**_NOTHING, "reason": str(error), "context": None}
 
@@ -75,14 +82,18 @@ def _config(planned, profiles):
     return None, None
 
 
+def asks_for_the_longest(arguments):
+    return str(arguments.get("max-model-len")) in ("auto", "-1")
+
+
 def _length(arguments, config):
+    limit = (config or {}).get("max_position_embeddings")
+    limit = limit if isinstance(limit, int) else None
+    if asks_for_the_longest(arguments):
+        return limit
     value = arguments.get("max-model-len")
     if value is None:
-        limit = (config or {}).get("max_position_embeddings")
-        return min(GPUSTACK_LENGTH, limit) if isinstance(limit, int) else GPUSTACK_LENGTH
-    if str(value) in ("auto", "-1"):
-        limit = (config or {}).get("max_position_embeddings")
-        return limit if isinstance(limit, int) else None
+        return min(GPUSTACK_LENGTH, limit) if limit else GPUSTACK_LENGTH
     found = number(value)
     return found if isinstance(found, int) and found > 0 else None
 
@@ -102,9 +113,8 @@ def _batched(planned, arguments, profiles):
 
 
 def _drafted(arguments):
-    value = arguments.get("speculative-config")
-    tokens = value.get("num_speculative_tokens") if isinstance(value, dict) else None
-    return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) else None
+    tokens = _speculation.given(arguments).get("num_speculative_tokens")
+    return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0 else None
 
 
 def _memory(planned, arguments, entry, layers, profiles):
@@ -114,26 +124,32 @@ def _memory(planned, arguments, entry, layers, profiles):
     share = number(arguments.get("gpu-memory-utilization"))
     for layer in reversed(layers):
         measured = layer.get("kv_cache_gib")
-        if measured and _is_like(measured, planned, share):
+        if measured and _is_like(measured, planned, share, profiles):
             return {"gib": measured["gib"], "from": f"{layer.name}: {layer.source('kv_cache_gib')}", "exact": True}
     total = profiles.accelerator(planned["accelerator"]).get("memory_bytes")
     weights = weight_bytes(planned, profiles)
     if not share or not total or not weights:
-        return {"gib": None, "from": "the size of the checkpoint's weights is not known", "exact": False}
-    left = total * share - weights / shards(arguments, planned)
-    return {
-        "gib": round(left / _GIB, 2) if left > 0 else None,
-        "from": "nominal memory x gpu-memory-utilization - weights; the engine's own needs come off it",
-        "exact": False,
-    }
+        reason = "the memory left for the cache is not known: the size of the checkpoint's weights is not known"
+        return {"gib": None, "from": reason, "exact": False}
+    of_device = weights / shards(arguments, planned)
+    left = total * share - of_device
+    if left <= 0:
+        needed, there = of_device / _GIB, total * share / _GIB
+        reason = f"no memory is left for the cache: {needed:.1f} GiB of weights, {there:.1f} GiB to use"
+        return {"gib": None, "from": reason, "exact": False}
+    reason = "nominal memory x gpu-memory-utilization - weights; the engine's own needs come off it"
+    return {"gib": round(left / _GIB, 2), "from": reason, "exact": False}
 
 
-def _is_like(measured, planned, share):
-    """Whether the set-up that printed the figure had the same share, devices and draft."""
+def _is_like(measured, planned, share, profiles):
+    """Whether the set-up that printed the figure had the same share, devices, draft and weights."""
+    published = _published(planned, profiles).get("weight_bytes")
+    weights = (planned["checkpoint"] or {}).get("weight_bytes") or published
     return (
         measured["gpu_memory_utilization"] == share
-        and measured["devices"] == planned["devices_per_instance"]
+        and measured["devices"] == planned["devices_per_instance"] == planned["parallel"]["tensor-parallel-size"]
         and measured.get("dspark", True) == planned["dspark"]
+        and (not published or abs(weights - published) <= published * _ANOTHER_CHECKPOINT)
     )
 
 
@@ -146,9 +162,10 @@ def shards(arguments, planned):
 
 def weight_bytes(planned, profiles):
     """Bytes of all weights: the checkpoint's where it can be read, else those of the published one."""
-    checkpoint = planned["checkpoint"] or {}
-    if checkpoint.get("weight_bytes"):
-        return checkpoint["weight_bytes"]
+    return (planned["checkpoint"] or {}).get("weight_bytes") or _published(planned, profiles).get("weight_bytes")
+
+
+def _published(planned, profiles):
+    """The published checkpoint of the family, where its weights have the same size on this platform."""
     published = profiles.family(planned["family"]).get("published") or {}
-    # Published on another platform, it is another size.
-    return published.get("weight_bytes") if planned["platform"] in published.get("platforms", ()) else None
+    return published if planned["platform"] in published.get("platforms", ()) else {}

@@ -9,15 +9,17 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import masked
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
     _checkpoint_facts,
     _data,
     _findings,
     _plan,
     _schema,
+    _shown,
     _site,
 )
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _images as _image_names
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._arguments import render
 
 # What a plan is made of beside the models.
 _MADE_OF = ("gpustack_profiles", "gpustack_engine_images")
@@ -48,7 +50,7 @@ def _planned(site):
     known = _plan.Known(
         hosts=site.accelerator_hosts(),
         rewrites=_texts(site.value("gpustack_registry_rewrites")),
-        lock=_texts(site.value("gpustack_artefacts_lock")),
+        lock=_digests(site.value("gpustack_artefacts_lock")),
         profiles=_mapping(site.value("gpustack_profiles")),
         engine_images=_mapping(site.value("gpustack_engine_images")),
         checkpoints=_checkpoints(site),
@@ -93,7 +95,7 @@ def _checkpoints(site):
 
 def document(site, findings, plan_from):
     """The content of plan.json. Holds no secret, and nothing that differs between two runs over the same site."""
-    deployments = [_shown(planned) for planned in of_site(site)]
+    deployments = [_for_people(planned) for planned in of_site(site)]
     return {
         "collection": "inferops.gpustack",
         "version": _data.collection_version(),
@@ -122,24 +124,22 @@ def hosts(site):
     ]
 
 
-def _shown(planned):
+def _for_people(planned):
     """A deployment without what may be secret: the environment that people wrote, and masked arguments."""
     shown = dict(planned.plan)
-    own = planned.entry.get("env") or {}
-    shown["env"] = {name: _plan.NOT_SHOWN if name in own else value for name, value in planned.plan["env"].items()}
-    shown["parameters"] = masked(list(planned.plan["parameters"]))
-    shown["values"] = [dict(value, value=_masked(value)) for value in planned.plan["values"]]
+    values = [dict(value, name=_shown.name(value["name"])) for value in planned.plan["values"]]
+    shown["values"] = values
+    shown["parameters"] = [render(each["name"], each["value"]) for each in values if each["kind"] == "argument"]
+    shown["env"] = {each["name"]: str(each["value"]) for each in values if each["kind"] == "variable"}
+    shown["image"] = _shown.without_account(planned.plan["image"])
+    for key in ("path", "draft_path"):
+        shown[key] = shown[key] and _shown.urls(shown[key])
+    shown["directories"] = [_shown.urls(path) for path in shown["directories"]]
     shown.pop("config")
     for key in ("checkpoint", "draft"):
         if shown[key]:
             shown[key] = {name: value for name, value in shown[key].items() if name != "config"}
     return shown
-
-
-def _masked(value):
-    if value["kind"] == "variable":
-        return value["value"]
-    return masked({value["name"]: value["value"]})[value["name"]]
 
 
 def _routes(site):
@@ -163,6 +163,10 @@ def _images(deployments):
         if planned["image"] not in names:
             names.append(planned["image"])
     return images
+
+
+def _digests(lock):
+    return {name: digest for name, digest in _texts(lock).items() if _image_names.DIGEST.match(digest)}
 
 
 def _texts(value):

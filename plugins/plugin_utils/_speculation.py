@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+import json
+
 FLAG = "speculative-config"
 LAYER = "dspark switch"
+METHOD = "dspark"
 
 
 def wanted(layers, model):
@@ -26,7 +29,7 @@ def wanted(layers, model):
 
 def config(parts, draft_path):
     """The value of --speculative-config, in the order people write it."""
-    value = {"method": "dspark", "num_speculative_tokens": parts.get("tokens")}
+    value = {"method": METHOD, "num_speculative_tokens": parts.get("tokens")}
     if parts.get("sampling"):
         value["draft_sample_method"] = parts["sampling"]
     value.update(parts.get("extra") or {})
@@ -34,6 +37,17 @@ def config(parts, draft_path):
     if draft_path:
         value["model"] = draft_path
     return value
+
+
+def given(arguments):
+    """What the engine gets as --speculative-config, a mapping; people may write it as JSON."""
+    value = arguments.get(FLAG)
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
 
 
 def source(sources):

@@ -55,4 +55,4 @@ def test_a_given_order_comes_first_and_the_rest_follows_as_written():
 def test_sources_stay_with_their_values():
     settings = Settings.of("1", {"x": 1}, {"x": "page 3"})
     ((written, replaced),) = settings.items()
-    assert written.as_dict() == {"value": 1, "layer": "1", "source": "page 3"}
+    assert written.as_dict() == {"name": "x", "value": 1, "layer": "1", "source": "page 3"}

@@ -118,7 +118,12 @@ def test_every_value_of_a_profile_has_a_source_and_names_what_it_replaced():
     values = {value["name"]: value for value in deployment({"max_model_len": 1000})["values"]}
     assert all(value["source"] for value in values.values())
     assert values["max-model-len"]["replaced"] == [
-        {"value": 300000, "layer": "pair deepseek_v4 x nvidia_h20_3e", "source": "report C 3.1"}
+        {
+            "name": "max-model-len",
+            "value": 300000,
+            "layer": "pair deepseek_v4 x nvidia_h20_3e",
+            "source": "report C 3.1",
+        }
     ]
     assert values["block-size"]["replaced"] == []
 
@@ -344,7 +349,7 @@ def test_memory_is_an_estimate_where_nobody_measured_it_and_the_inventory_can_sa
         ({"max_model_len": "auto"}, None),
         ({"args": {"max-model-len": "far"}}, "not a number"),
         ({"engine_version": "0.28.0"}, "0.28"),
-        ({"gpu_memory_utilization": 0.1}, "memory left"),
+        ({"gpu_memory_utilization": 0.1}, "no memory is left for the cache: 19.4 GiB of weights, 14.1 GiB to use"),
     ],
 )
 def test_capacity_that_is_not_known_says_why(entry, reason):
@@ -363,3 +368,58 @@ def test_a_checkpoint_that_was_read_is_believed_more_than_what_was_published():
     assert planned["capacity"]["inputs"]["config_from"] == "the checkpoint"
     assert planned["capacity"]["tokens"] is None
     assert planned["capacity"]["memory"]["gib"] == pytest.approx(151397597184 / 2**31 - 1e9 / 2**30, abs=0.01)
+
+
+def test_what_was_taken_out_and_what_was_turned_round_is_told():
+    args = {"max-num-seqs": None, "no-enable-prefix-caching": True, "no-enable-flashinfer-autotune": True}
+    planned = deployment({"args": args})
+    (removed,) = planned["removed"]
+    assert (removed["name"], removed["layer"]) == ("max-num-seqs", "inventory: deployment")
+    assert [(each["name"], each["value"]) for each in removed["replaced"]] == [("max-num-seqs", 48)]
+    values = {value["name"]: value["replaced"] for value in planned["values"]}
+    assert [each["name"] for each in values["no-enable-prefix-caching"]] == ["enable-prefix-caching"]
+    assert values["no-enable-flashinfer-autotune"] == []
+
+
+def test_flags_of_a_profile_may_be_spelled_as_people_do():
+    site = {"accelerators": {"nvidia_h20_3e": {"arguments": {"--max_num_seqs": 7, "tp": 4}}}}
+    planned = launch_plan([model()], profiles=site)["deployments"][0]
+    assert "--max-num-seqs=7" in planned["parameters"]
+    assert "--tensor-parallel-size=4" in planned["parameters"]
+    assert planned["devices_per_instance"] == 4
+
+
+@pytest.mark.parametrize(
+    ("written", "dspark", "drafted"),
+    [
+        ({"method": "dspark", "num_speculative_tokens": 3}, True, 3),
+        ('{"method": "dspark", "num_speculative_tokens": 3}', True, 3),
+        ({"method": "ngram", "num_speculative_tokens": 3}, False, None),
+        ("no json", False, None),
+        (None, False, None),
+    ],
+)
+def test_what_the_engine_gets_decides_whether_it_drafts(written, dspark, drafted):
+    planned = deployment({"args": {"speculative-config": written}})
+    inputs = planned["capacity"]["inputs"]
+    assert (planned["dspark"], inputs["dspark"], inputs["speculative_tokens"]) == (dspark, dspark, drafted)
+
+
+def test_the_longest_context_is_the_one_that_fits():
+    entry = {"accelerator": "ascend_910b", "max_model_len": "auto"}
+    capacity = deployment(entry)["capacity"]
+    assert capacity["inputs"]["max_model_len"] == capacity["context"]["max_model_len"] < 1048576
+    assert capacity["minimum_gib"] <= 13.89
+    assert capacity["admission_concurrency"] >= 1
+
+
+@pytest.mark.parametrize("change", [{"tp": 4, "pp": 2}, {"tp": 1, "dp": 8}])
+def test_a_log_says_nothing_of_another_layout(change):
+    assert deployment({"args": change})["capacity"]["memory"]["exact"] is False
+
+
+def test_a_log_says_nothing_of_other_weights():
+    key = ("nvidia_h20_3e", "/srv/models/x")
+    planned = launch_plan([model()], checkpoints={key: {"config": None, "weight_bytes": 900 * 10**9}})
+    memory = planned["deployments"][0]["capacity"]["memory"]
+    assert (memory["exact"], round(memory["gib"])) == (False, 22)
