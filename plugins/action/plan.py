@@ -22,9 +22,14 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import Site
 
 _OPTIONS = {
-    "plan_from": {"type": "str", "choices": ["inventory", "facts"], "default": "inventory"},
+    "plan_from": {"type": "str", "default": "inventory"},
     "dest": {"type": "path", "default": ""},
-    "language": {"type": "str", "choices": list(_report.LANGUAGES), "default": "en"},
+    "language": {"type": "str", "default": "en"},
+}
+# Option to the variable that people set, and what both may be.
+_CHOICES = {
+    "plan_from": ("gpustack_plan_from", ("inventory", "facts")),
+    "language": ("gpustack_report_language", _report.LANGUAGES),
 }
 # For everybody: the plan shows no secret.
 _FILE_MODE = 0o644
@@ -41,6 +46,7 @@ class ActionModule(ActionBase):
         unused, options = self.validate_argument_spec(_OPTIONS)
         inventory = _inventory_reader.read(self._loader, task_vars or {}, with_facts=options["plan_from"] == "facts")
         findings = _preflight.check(inventory)
+        options = _known(options, findings)
         document = _site_plan.document(Site(inventory), findings, options["plan_from"])
         report = _plan_text.text(document, findings)
         printed = _output.for_people()
@@ -54,17 +60,37 @@ class ActionModule(ActionBase):
         changed = [path for path in files if before[path] != files[path]]
         if changed and not self._task.check_mode:
             _write(options["dest"], {path: files[path] for path in changed})
+        failed = _findings.has_errors(findings)
+        written = _written(files, changed, self._task.check_mode)
+        if printed and written and not failed:
+            # Ansible shows the message of a task that failed, and of no other.
+            self._display.display(f"{written}\n")
+        planned = f"{_findings.counted(len(document['deployments']), 'deployment')} planned, {document['summary']}"
         result.update(
             changed=bool(changed),
-            failed=_findings.has_errors(findings),
+            failed=failed,
             files=list(files),
-            msg=_message(document, changed, files, self._task.check_mode),
+            msg=f"{planned}; {written}" if written else planned,
         )
         if self._task.diff:
             result["diff"] = [
                 _difference(path, before[path], files[path]) for path in changed if path.endswith(".json")
             ]
         return result
+
+
+def _known(options, findings):
+    """The options, with the default for a value that preflight has told people to correct: they still get the plan."""
+    known = dict(options)
+    for option, (variable, choices) in _CHOICES.items():
+        if options[option] in choices:
+            continue
+        if not any(finding.where.startswith(f"{variable} on ") for finding in findings):
+            raise AnsibleActionFail(
+                f"{option} is {options[option]!r}; write {' or '.join(choices)} ({variable} in an inventory)"
+            )
+        known[option] = _OPTIONS[option]["default"]
+    return known
 
 
 def _files(document, options):
@@ -85,10 +111,6 @@ def _read(path):
         return None
 
 
-def _is_data(path):
-    return path.endswith(".json")
-
-
 def _difference(path, before, after):
     return {"before_header": path, "after_header": path, "before": before or "", "after": after}
 
@@ -101,16 +123,15 @@ def _write(directory, files):
                 _atomic_file.commit(complete, path)
     except OSError as error:
         raise AnsibleActionFail(
-            f"cannot write the plan into {directory}: {error.strerror}; name a directory that can be written, "
-            "or an empty dest to write nothing"
+            f"cannot write the plan into {directory}: {error.strerror}; set gpustack_report_dir (option dest) to "
+            "a directory that can be written, or to an empty text to write nothing"
         ) from None
 
 
-def _message(document, changed, files, check_mode):
-    planned = _findings.counted(len(document["deployments"]), "deployment")
-    message = f"{planned} planned, {document['summary']}"
-    if not files:
-        return message
-    if not changed:
-        return f"{message}; unchanged: {', '.join(files)}"
-    return f"{message}; {'would write' if check_mode else 'written'}: {', '.join(changed)}"
+def _written(files, changed, check_mode):
+    """Where the plan is, in words; empty where it is in no file."""
+    same = [path for path in files if path not in changed]
+    word = "would be written" if check_mode else "written"
+    parts = [f"{word}: {', '.join(changed)}"] if changed else []
+    parts += [f"unchanged: {', '.join(same)}"] if same else []
+    return "; ".join(parts)

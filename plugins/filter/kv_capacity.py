@@ -63,12 +63,12 @@ _value:
 """
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _capacity
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _capacity, _data
 
 
 def kv_capacity(config, **asked):
     try:
-        return _capacity.capacity(config, **asked)
+        return _capacity.capacity(_data.plain(config), **_data.plain(asked))
     except _capacity.CapacityError as error:
         raise AnsibleFilterError(f"kv_capacity: {error}") from error
 

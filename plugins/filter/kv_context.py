@@ -57,12 +57,12 @@ _value:
 """
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _capacity
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _capacity, _data
 
 
-def kv_context(config, requests, **asked):
+def kv_context(config, requests=None, **asked):
     try:
-        return _capacity.context(config, requests, **asked)
+        return _capacity.context(_data.plain(config), requests, **_data.plain(asked))
     except _capacity.CapacityError as error:
         raise AnsibleFilterError(f"kv_context: {error}") from error
 

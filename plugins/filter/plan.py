@@ -109,6 +109,10 @@ _value:
             layer: {description: Which layer wrote it., type: str}
             source: {description: "Where that layer's value comes from.", type: str}
             replaced: {description: "What other layers had written, the lowest first.", type: list, elements: dict}
+        removed:
+          description: What a layer took out with V(null), as RV(_value.deployments[].values).
+          type: list
+          elements: dict
         capacity:
           description: >-
             What the filter P(inferops.gpustack.kv_capacity#filter) answers, with C(inputs) (what it was asked),
@@ -124,14 +128,42 @@ _value:
 """
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _plan
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _plan, _schema, _site
+
+_COUNTS = {"type": "dict", "entries": {"type": "int", "minimum": 0}}
+_TEXTS = {"type": "dict", "entries": {"type": "str"}}
 
 
 def plan(models, hosts=None, rewrites=None, lock=None, profiles=None, engine_images=None):
+    known = _site.known_variables()
+    weight = _site.option("gpustack_models.route.weights")["values"]
+    given = [
+        _sound("models", models, known["gpustack_models"]),
+        _sound("hosts", hosts, _COUNTS),
+        _sound("rewrites", rewrites, _TEXTS),
+        _sound("lock", lock, _TEXTS),
+        _sound("profiles", profiles, known["gpustack_profiles"]),
+        _sound("engine_images", engine_images, known["gpustack_engine_images"]),
+    ]
+    for index, model in enumerate(given[0] or ()):
+        weights = (model.get("route") or {}).get("weights")
+        _sound(f"models[{index}].route.weights", weights, {"type": "dict", "entries": weight})
     try:
-        return _plan.plan(models, hosts, rewrites, lock, profiles, engine_images)
+        return _plan.plan(*given)
     except _plan.PlanError as error:
         raise AnsibleFilterError(f"plan: {error}") from error
+
+
+def _sound(name, value, spec):
+    """The value as plain data, where it has the shape that it should have; nothing is sound as well."""
+    value = _data.plain(value)
+    problem = None if value is None else next(_schema.problems(value, spec), None)
+    if problem:
+        dot = "." if problem.path and not problem.path.startswith("[") else ""
+        raise AnsibleFilterError(
+            f"plan: {name}{dot}{problem.path} is {problem.found}, where {problem.expected} is needed; {problem.fix}"
+        )
+    return value
 
 
 class FilterModule:

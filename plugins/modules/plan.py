@@ -24,6 +24,7 @@ options:
       - What the plan is made from.
       - V(inventory) takes the inventory alone, and the model directories that the controller has as well.
       - V(facts) takes also what M(inferops.gpustack.host_facts) has found on the hosts earlier in the run.
+      - A worker of the play without such facts is planned from the inventory, and has a finding C(host_not_read).
     type: str
     choices: [inventory, facts]
     default: inventory
@@ -96,7 +97,7 @@ plan:
       description: The engine images of each accelerator.
       type: dict
     hosts:
-      description: The workers with accelerator, number of cards and driver.
+      description: The workers with accelerator, number of cards, driver, and C(read), whether facts of it are there.
       type: list
       elements: dict
     findings:

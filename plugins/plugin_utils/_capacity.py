@@ -77,7 +77,7 @@ class _Pool:
     def __init__(self, config, asked):
         if not isinstance(config, dict):
             raise CapacityError(f"config is {_shown(config)}; give the content of config.json, a dictionary")
-        question = _Question(**asked)
+        question = _Question.of(asked)
         self.length, self.batched = question.max_model_len, question.max_num_batched_tokens
         self.layout = Layout(config, question.release, question.platform, question.dspark)
         self._batches = question.batches(self.layout.concurrent_batches)
@@ -149,6 +149,17 @@ class _Question:
                 f"speculative_tokens is {self.speculative_tokens} without dspark, the only speculation modelled; "
                 "set dspark, or leave it out"
             )
+
+    @classmethod
+    def of(cls, asked):
+        fields = {field.name: field.default is dataclasses.MISSING for field in dataclasses.fields(cls)}
+        unknown = [str(name) for name in asked if name not in fields]
+        if unknown:
+            raise CapacityError(f"unknown: {', '.join(unknown)}; known are {', '.join(fields)}")
+        missing = [name for name, required in fields.items() if required and name not in asked]
+        if missing:
+            raise CapacityError(f"nothing is said about {', '.join(missing)}; give them as options")
+        return cls(**asked)
 
     def drafted(self):
         if self.speculative_tokens is None:

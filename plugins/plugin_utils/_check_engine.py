@@ -2,13 +2,21 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Arguments and environment that people give the engine of a deployment."""
+"""Arguments and environment that people give the engines, in deployments and in profiles of their own."""
 
 from __future__ import annotations
 
+import json
 import re
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _arguments, _knobs, _model_keys, _schema, _shown
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
+    _arguments,
+    _knobs,
+    _model_keys,
+    _plan,
+    _schema,
+    _shown,
+)
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._schema import kind_of
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import option
@@ -22,16 +30,22 @@ _VARIABLE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*\Z")
 def check(site):
     for where, _model, entry in site.deployments():
         if isinstance(entry.get("args"), dict):
-            yield from _args(entry, f"{where}.args")
+            yield from _arguments_of(entry["args"], f"{where}.args", _set_by_keys(entry))
         if isinstance(entry.get("env"), dict):
             yield from _env(entry["env"], f"{where}.env")
+    for where, layer in site.profiles.own_layers():
+        yield from _arguments_of(layer.get("arguments"), f"gpustack_profiles.{where}.arguments", {})
+        yield from _env(layer.get("env"), f"gpustack_profiles.{where}.env")
 
 
-def _args(entry, where):
-    seen = {}
+def _set_by_keys(entry):
+    """Flag to the key of the deployment that stands for it."""
     flags, unused = _model_keys.settings(entry) if _is_sound(entry) else ({}, {})
-    seen.update((flag, _model_keys.SOURCES[flag].partition(";")[0]) for flag in flags)
-    for flag, value in entry["args"].items():
+    return {flag: _model_keys.SOURCES[flag].partition(";")[0] for flag in flags}
+
+
+def _arguments_of(arguments, where, seen):
+    for flag, value in arguments.items():
         name = _arguments.identity(flag)
         shown = _shown.name(flag)
         here = f"{where}.{shown}"
@@ -55,6 +69,14 @@ def _args(entry, where):
                 "take one of the two out",
             )
         seen.setdefault(name, shown)
+        if name in _plan.PARALLEL and value is not None and not _is_size(value):
+            yield error(
+                "key_value",
+                here,
+                _schema.describe(value, secret=not isinstance(value, (int, float))),
+                "a whole number of 1 or more",
+                "write the number of cards, for example 8",
+            )
         splitting = _splitting(value) if isinstance(value, str) else []
         if splitting:
             yield error(
@@ -67,14 +89,27 @@ def _args(entry, where):
             )
 
 
+def _is_size(value):
+    found = _arguments.number(value)
+    return isinstance(found, int) and found >= 1
+
+
 def _is_sound(entry):
     spec = option("gpustack_models.deployments")["options"]
     return all(entry.get(key) is None or _schema.fits(entry[key], spec[key]) for key in _model_keys.KEYS)
 
 
+def _is_json(text):
+    """A whole mapping or list: GPUStack keeps that together, and splits what only begins like one."""
+    try:
+        return isinstance(json.loads(text), (dict, list))
+    except (ValueError, RecursionError):
+        return False
+
+
 def _splitting(value):
     """What stands in the value, which itself may be a secret."""
-    if value.startswith(("{", "[")):
+    if _is_json(value):
         return []
     return [words for character, words in _SPLITTING.items() if re.search(character, value)]
 

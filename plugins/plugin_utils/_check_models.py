@@ -34,6 +34,7 @@ def check(site):
     models = site.models()
     hosts = site.accelerator_hosts()
     yield from _duplicate_models(models)
+    yield from _taken_names(models)
     for index, model in models:
         where = f"gpustack_models[{index}] ({model.get('name')})"
         yield from _model(site, model, where)
@@ -57,6 +58,25 @@ def _duplicate_models(models):
             )
         elif isinstance(name, str):
             seen[name] = index
+
+
+def _taken_names(models):
+    """dspark_baseline makes a second name, which another model may have."""
+    made = {
+        _plan.route_name(model["name"], baseline=True): index
+        for index, model in models
+        if isinstance(model.get("name"), str) and _plan.has_baseline(model)
+    }
+    for index, model in models:
+        name = model.get("name")
+        if isinstance(name, str) and name in made:
+            yield error(
+                "model_name_taken",
+                f"gpustack_models[{index}] ({name}).name",
+                f"{name!r}, the name that dspark_baseline of gpustack_models[{made[name]}] makes for its second route",
+                "a name of its own for each route",
+                "rename one of the two models, or take dspark_baseline out",
+            )
 
 
 def _model(site, model, where):

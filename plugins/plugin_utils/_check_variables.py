@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.errors import ArgumentValueError
@@ -154,11 +155,13 @@ def _as_json(name, kind, text):
 
 
 def _knob(problem, where):
-    """The finding for a key nobody reads, or a value of a wrong type, that stands for a setting people read about."""
-    if problem.kind not in ("unknown", "type"):
+    """The finding for a key nobody reads, or for details where a switch is, that people read about elsewhere."""
+    details = problem.kind == "type" and isinstance(problem.value, (dict, str))
+    if problem.kind != "unknown" and not details:
         return None
     outer, unused, key = problem.path.rpartition(".")
-    return _knobs.finding(key, "deployment" if ".deployments[" in outer else "model", where)
+    knob = _knobs.finding(key, "deployment" if ".deployments[" in outer else "model", where)
+    return dataclasses.replace(knob, found=problem.found) if knob and details else knob
 
 
 def _path(name, path, value):

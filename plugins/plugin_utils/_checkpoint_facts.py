@@ -9,8 +9,8 @@ from __future__ import annotations
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
 
 
-def facts(read_result):
-    """What the plan needs to know about one model directory."""
+def facts(read_result, read_on):
+    """What the plan needs to know about one model directory; `read_on`: the host that looked."""
     found = _data.plain(read_result)
     config = found.get("config") or {}
     layout = _layout(config, found.get("dspark_json"))
@@ -18,12 +18,12 @@ def facts(read_result):
     missing = _missing(layout, model, found)
     return {
         "path": found["path"],
+        "read_on": read_on,
         "readable": found["readable"],
         "problem": found.get("problem"),
         "family": _family(config),
         "layout": layout,
         "format": _format(model, found),
-        "layers": _positive(model.get("num_hidden_layers")),
         "dspark": {
             "ready": not missing,
             "block_size": _positive(model.get(_prefix(layout) + "block_size")),
@@ -34,11 +34,6 @@ def facts(read_result):
         "weight_bytes": found.get("weight_bytes"),
         "config": found.get("config"),
     }
-
-
-def bytes_per_device(weight_bytes, tensor_parallel, pipeline_parallel):
-    """Weights on one device, rounded up; None when their size is unknown."""
-    return None if weight_bytes is None else -(-weight_bytes // (tensor_parallel * pipeline_parallel))
 
 
 def _model(config):

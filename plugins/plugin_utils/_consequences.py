@@ -16,6 +16,8 @@ _SECRET = ("admin_password_weak",)
 _OF_ONE_VALUE = (("server_url_port", "tls_url_mismatch"),)
 # (consequence, cause), wherever they are.
 _OF_THE_SITE = (("deployment_without_host", "worker_group_misnamed"),)
+# About a name that is not known where its profile lacks something, which has a finding.
+_UNKNOWN_NAMES = ("accelerator_unknown", "family_unknown", "profile_pair_unknown")
 
 
 def left_out(findings):
@@ -23,7 +25,8 @@ def left_out(findings):
     causes = [finding for finding in findings if not finding.accepted]
     present = {finding.id for finding in causes}
     gone = {kind for kind, cause in _OF_THE_SITE if cause in present}
-    left = [finding for finding in findings if finding.id not in gone]
+    incomplete = {_place(cause).rpartition(".")[2] for cause in causes if cause.id == "profile_incomplete"}
+    left = [finding for finding in findings if finding.id not in gone and not _names(finding) & incomplete]
     explaining = [finding for finding in causes if finding.id in (*_TEXT, *(cause for unused, cause in _OF_ONE_VALUE))]
     pairs = [(finding, cause) for finding in left for cause in explaining if _follows(finding, cause)]
     for kind, place in dict.fromkeys((finding.id, _place(finding)) for finding, unused in pairs):
@@ -32,6 +35,11 @@ def left_out(findings):
         if len(here) <= len({cause for finding, cause in pairs if finding in here}):
             left = [finding for finding in left if finding not in here]
     return left
+
+
+def _names(finding):
+    """The names that a finding says are not known: of `'deepseek_v4__ours'` both."""
+    return set(finding.found.strip("'").split("__")) if finding.id in _UNKNOWN_NAMES else set()
 
 
 def _follows(finding, cause):
@@ -61,4 +69,4 @@ def _meet(some, others):
 
 def _place(finding):
     """`gpustack_models[0].dspark` of `gpustack_models[0].dspark (flash) on gs-01`."""
-    return finding.where.split(maxsplit=1)[0]
+    return finding.where.split(maxsplit=1)[0].rstrip(",")

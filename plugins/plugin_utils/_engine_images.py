@@ -37,7 +37,7 @@ def of_deployment(entry, default, declared=None):
         return _of_artefact(default, version)
     name = _images.parse(entry["image"])
     for written, declaration in (declared or {}).items():
-        if _images.parse(written).canonical == name.canonical and isinstance(declaration, dict):
+        if _is_same(_images.parse(written), name) and isinstance(declaration, dict):
             return _of_site(entry["image"], declaration, version)
     known = _known(name, version)
     if known:
@@ -48,15 +48,30 @@ def of_deployment(entry, default, declared=None):
     return EngineImage(entry["image"], undeclared_release=_is_of_an_engine(name))
 
 
+def cards(name, accelerator):
+    """The cards that an image is made for where this accelerator needs another image, else nothing."""
+    found = _recognised(_images.parse(name))
+    made_for = found[0].get("cards", []) if found else []
+    # A card of a site's own has what its profile says.
+    told = {card for entry in _of_engines() for card in entry.get("cards", ())}
+    return made_for if accelerator in told.difference(made_for) else []
+
+
+def _is_same(written, image):
+    """Without a tag two digests have nothing else that tells them apart."""
+    return written.canonical == image.canonical and (
+        not written.digest or not image.digest or written.digest == image.digest
+    )
+
+
 def _of_artefact(key, version):
     entry = _artefact(key)
-    same = version in (None, entry["engine_version"])
     return EngineImage(
         _images.artefact(key, version),
         entry["engine"],
         version or entry["engine_version"],
         entry["platform"],
-        _runtime(entry) if same else _runtime_of(entry, version),
+        _runtime_of(entry, version) if version else _runtime(entry),
     )
 
 
@@ -81,19 +96,30 @@ def _of_site(name, declaration, version):
 
 def _known(image, version):
     """An image of a repository this collection knows, where its tag says the release."""
+    found = _recognised(image)
+    if not found:
+        return None
+    entry, release, suffix = found
+    if release:
+        runtime = {} if suffix else _runtime_of(entry, release)
+    else:
+        release = version or entry["engine_version"]
+        runtime = _runtime(entry) if release == entry["engine_version"] else {}
+    return EngineImage("", entry["engine"], release, entry["platform"], runtime)
+
+
+def _recognised(image):
+    """(entry of data/artefacts.yml, release, suffix) of an image by its tag; the release of a moving tag is None."""
     for entry in sorted(_of_engines(), key=lambda one: -len(_template(one))):
         if _images.parse(f"{entry['repository']}:x").repository != image.repository:
             continue
         if entry.get("moving") and image.tag == entry["tag"]:
-            release = version or entry["engine_version"]
-            return EngineImage("", entry["engine"], release, entry["platform"], _runtime(entry))
+            return entry, None, None
         # v0.25.1rc1-a3 and v0.25.0-cu129 say what they are made for after the release.
         tag = re.escape(_template(entry)).replace(re.escape("{version}"), r"(?P<version>\d[\w.+]*)")
         found = re.fullmatch(tag + r"(?P<suffix>-[\w.-]+)?", image.tag) if "{version}" in _template(entry) else None
         if found:
-            release = found.group("version")
-            runtime = {} if found.group("suffix") else _runtime_of(entry, release)
-            return EngineImage("", entry["engine"], release, entry["platform"], runtime)
+            return entry, found.group("version"), found.group("suffix")
     return None
 
 

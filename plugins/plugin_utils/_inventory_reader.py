@@ -20,6 +20,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._data import pla
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import (
     FACTS,
     SITE_GROUPS,
+    WORKER_GROUP,
     Site,
     is_ours,
     known_variables,
@@ -42,6 +43,8 @@ def read(loader, task_vars, with_facts=False):
     """The whole inventory, whatever --limit says. `with_facts`: what the probe has found on each host as well."""
     groups = {name: list(hosts) for name, hosts in (task_vars.get("groups") or {}).items()}
     reader = _Reader(loader)
+    # Nobody asks a host that --limit leaves out.
+    asked = task_vars.get("ansible_play_hosts_all") or groups.get(WORKER_GROUP, [])
     hosts, unreadable, found = {}, {}, {}
     # Other hosts of the inventory are none of our business. The server comes first: a value of the whole site is
     # resolved once, as the server sees it.
@@ -49,7 +52,9 @@ def read(loader, task_vars, with_facts=False):
         variables = task_vars["hostvars"].raw_get(host)
         hosts[host], unreadable[host] = reader.read(variables)
         if with_facts:
-            found[host] = plain((variables.get("ansible_facts") or {}).get("gpustack_host"))
+            facts = plain((variables.get("ansible_facts") or {}).get("gpustack_host"))
+            if facts or host in asked:
+                found[host] = facts
     ours = [group for group, members in groups.items() if not hosts.keys().isdisjoint(members)]
     command_line = context.CLIARGS.get("extra_vars") or ()
     inventory = {
@@ -61,7 +66,7 @@ def read(loader, task_vars, with_facts=False):
         "asked": list(task_vars.get("ansible_inventory_sources") or ()),
         "sources": _sources.read(loader, task_vars, ours, hosts, command_line),
         "controller": {"ansible_core": ansible_core, "python": platform.python_version()},
-        "facts": {host: each for host, each in found.items() if each},
+        "facts": found,
     }
     return {**inventory, "checkpoints": _checkpoints(Site(inventory))}
 

@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _findings
-from ansible_collections.inferops.gpustack.plugins.plugin_utils._report import written
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._arguments import identity
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._report import replaced, taken_out, written
 
 # Longer values (JSON, most often) have their layer on the line below.
 _COLUMN = 48
@@ -35,12 +37,12 @@ def _deployment(planned):
         ]
     )
     for kind, heading in (("argument", "arguments"), ("variable", "environment")):
-        values = [value for value in planned["values"] if value["kind"] == kind]
+        values = [_value(value) for value in planned["values"] if value["kind"] == kind]
+        values += [_taken_out(old, value) for old, value in taken_out(planned, kind)]
         if values:
-            lines.append(f"  {heading}")
-            lines += [line for value in values for line in _value(value)]
+            lines += [f"  {heading}", *itertools.chain.from_iterable(values)]
     lines.append("  capacity of one instance")
-    lines += [f"    {line}" for line in _capacity(planned["capacity"])]
+    lines += [f"    {line}" for line in _capacity(planned)]
     return "\n".join(lines)
 
 
@@ -66,22 +68,28 @@ def _cards(planned):
 
 
 def _value(value):
-    line = f"    {written(value)}"
-    origin = _origin(value)
-    lines = [f"{line:<{_COLUMN}}  {origin}"] if len(line) <= _COLUMN else [line, f"{'':<{_COLUMN}}  {origin}"]
-    for old in reversed(value["replaced"]):
-        instead = written({**value, "value": old["value"]})
-        lines.append(f"{'':<{_COLUMN}}    instead of {instead}, {_origin(old)}")
+    lines = _columns(written(value), _origin(value))
+    lines += [f"{'':<{_COLUMN}}    instead of {written(old)}, {_origin(old)}" for old in replaced(value)]
     return lines
+
+
+def _taken_out(old, value):
+    return _columns(f"taken out: {written(old)} ({old['layer']})", _origin(value))
+
+
+def _columns(text, origin):
+    line = f"    {text}"
+    return [f"{line:<{_COLUMN}}  {origin}"] if len(line) <= _COLUMN else [line, f"{'':<{_COLUMN}}  {origin}"]
 
 
 def _origin(value):
     if not value["source"]:
         return value["layer"]
-    return f"{value['layer']} ({textwrap.shorten(value['source'], _SOURCE_WIDTH, placeholder=' ...')})"
+    return f"{value['layer']} ({textwrap.shorten(str(value['source']), _SOURCE_WIDTH, placeholder=' ...')})"
 
 
-def _capacity(capacity):
+def _capacity(planned):
+    capacity = planned["capacity"]
     memory, inputs, context = capacity["memory"], capacity["inputs"], capacity["context"]
     if capacity["reason"]:
         return [f"not modelled: {capacity['reason']}"]
@@ -91,6 +99,7 @@ def _capacity(capacity):
         f"  {memory['from']}",
         f"{capacity['admission_concurrency']} requests of {inputs['max_model_len']:,} tokens at once, as the engine "
         "prints it at start",
+        f"  {_batched(planned, inputs['max_num_batched_tokens'])}",
         f"{capacity['steady_concurrency']} once their prompts are read",
         f"{capacity['minimum_gib']} GiB of each card are needed to start",
     ]
@@ -99,3 +108,9 @@ def _capacity(capacity):
         lines.append(f"{context['max_model_len']:,} tokens is the longest request that fits")
         lines.append(f"for more requests at once, lower {context['lever']} first ({halved})")
     return lines
+
+
+def _batched(planned, tokens):
+    written_here = any(identity(each["name"]) == "max-num-batched-tokens" for each in planned["values"])
+    assumed = "" if written_here else ", the engine's default: nothing sets it"
+    return f"with max_num_batched_tokens {tokens:,}{assumed}"

@@ -9,11 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
-
-#: What a layer may hold. The same keys stand in the data files and in the inventory's gpustack_profiles.
-LAYER_KEYS = ("arguments", "env", "image", "dspark", "kv_cache_gib", "sources")
-
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _shown
 
 #: What a profile of a site's own needs beside what it wants to set.
 REQUIRED = {
@@ -114,6 +110,16 @@ class Profiles:
             ]
         return layers
 
+    def own_layers(self):
+        """(where in gpustack_profiles, layer) of all that the site wrote."""
+        for kind in REQUIRED:
+            for name, entry in _mapping(self._site.get(kind)).items():
+                where = f"{kind}.{_shown.name(name)}"
+                yield where, Layer(where, _mapping(entry))
+                for platform, data in _mapping(_mapping(entry).get("platforms")).items():
+                    below = f"{where}.platforms.{_shown.name(platform)}"
+                    yield below, Layer(below, _mapping(data))
+
     def platform(self, name):
         return _data.load(f"platforms/{name}.yml")
 
@@ -144,12 +150,19 @@ class Profiles:
         known = self._names(kind)
         if name not in known:
             raise ProfileError(f"unknown {what} {name!r}; known: {', '.join(known)}")
-        return {**_built_in(kind, name), **self._of_site(kind, name)}
+        own = self._of_site(kind, name)
+        # Nothing can do without these: null over one counts as not written.
+        return {**_built_in(kind, name), **{key: own[key] for key in own if key not in taken_out(kind, own)}}
 
 
 def lacking(kind, entry):
     """The keys that a profile of a site's own still needs."""
     return [key for key in REQUIRED[kind] if _mapping(entry).get(key) is None]
+
+
+def taken_out(kind, entry):
+    """The keys that every profile needs and that a site has set to null."""
+    return [key for key in lacking(kind, entry) if key in _mapping(entry)]
 
 
 def _built_in(kind, name):

@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import os
+import re
 
 import jinja2
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _findings, _kinds
@@ -22,15 +24,19 @@ _TEMPLATE = os.path.join(os.path.dirname(__file__), "data", "report.html.j2")
 def page(sections, language="en"):
     """`sections` is {name: data}; a plan's data is what `_site_plan.document` gives."""
     texts = _data.load("report_texts.yml")[language]
+    said = functools.partial(translated, texts=texts)
     unknown = set(sections) - set(SECTIONS)
     if unknown:
         raise ValueError(f"unknown section {', '.join(sorted(unknown))}; known: {', '.join(SECTIONS)}")
     rendered = _template().render(
         texts=texts,
         sections={name: sections[name] for name in SECTIONS if name in sections},
-        layer=functools.partial(layer, texts=texts["layers"]),
+        said=said,
+        summary=functools.partial(summary, words=texts["findings"]["summary"]),
         titles=titles(language),
-        written=written,
+        written=lambda value: said(written(value)),
+        replaced=replaced,
+        taken_out=taken_out,
         severities=_findings.SEVERITIES,
     )
     return rendered.lstrip()
@@ -43,18 +49,47 @@ def written(value):
     return f"{value['name']}={value['value']}"
 
 
-def layer(text, texts):
-    """Who set a value, in words of the page's language; the names in it stay."""
-    site, of_site, rest = text.partition("site: ")
-    if of_site and not site:
-        return texts["site"].format(layer=layer(rest, texts))
-    if text in texts:
-        return texts[text]
-    word, unused, name = text.partition(" ")
-    if word == "family" and " on " in name:
-        family, unused, platform = name.partition(" on ")
-        return texts["family_on"].format(name=family, platform=platform)
-    return texts[word].format(name=name) if word in ("platform", "accelerator", "family", "pair") else text
+def replaced(value):
+    """What lower layers had written in place of a value, the highest first."""
+    # A layer that had taken it out wrote nothing.
+    return [
+        {"name": value["name"], **old, "kind": value["kind"]}
+        for old in reversed(value["replaced"])
+        if old["value"] is not None
+    ]
+
+
+def taken_out(planned, kind):
+    """(what held before, what took it out) of each value of this kind that is not there any more."""
+    removed = [value for value in planned.get("removed") or () if value["kind"] == kind]
+    return [(old, value) for value in removed for old in replaced(value)[:1]]
+
+
+def translated(text, texts):
+    """The program's own words in the page's language; names, numbers and other people's words stay."""
+    own = _phrase(text, texts["phrases"])
+    if own:
+        return own
+    head, colon, rest = text.partition(": ")
+    own = colon and _phrase(head, texts["phrases"])
+    return f"{own}{texts['colon']}{translated(rest, texts)}" if own else text
+
+
+def _phrase(text, phrases):
+    matches = ((_pattern(phrase).fullmatch(text), own) for phrase, own in phrases.items())
+    return next((own.format(**match.groupdict()) for match, own in matches if match), None)
+
+
+@functools.lru_cache(maxsize=None)
+def _pattern(phrase):
+    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^:]+)", re.escape(phrase)))
+
+
+def summary(findings, words):
+    """`errors: 2, accepted: 1`, from the findings of a document."""
+    counts = collections.Counter("accepted" if each["accepted"] else each["severity"] for each in findings)
+    parts = [words[kind].format(count=counts[kind]) for kind in (*_findings.SEVERITIES, "accepted") if counts[kind]]
+    return words["separator"].join(parts) or words["none"]
 
 
 def titles(language):

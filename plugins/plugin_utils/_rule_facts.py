@@ -11,6 +11,7 @@ import json
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
     _data,
+    _engine_images,
     _plan,
     _plan_capacity,
     _shown,
@@ -34,15 +35,18 @@ def of_deployment(planned, model, entry, profiles, hosts):
     plan: the planned deployment; model, entry: what the inventory says of it.
     args, env: what the engine gets, by name without `no-`, numbers as numbers; profiled: the arguments of the profiles.
     place: the key of this deployment that says an argument or a variable, empty where something else says it.
-    spec, loader, structured: the values of three arguments that are mappings. speculates: whether spec is DSpark.
+    spec, loader, structured: the values of three arguments that are mappings.
+    speculates: whether spec is DSpark. switched: whether the model asks for it.
     promise: max_concurrency of the inventory. capacity, context: what the KV cache holds, and which length fits.
     family, accelerator, limits: profiles. layouts, formats: of the family, the latter on this platform.
     dspark: what the profiles say about DSpark.
     has_pair, lacks_kernel, runs_here: does the family run on the accelerator. advice: what to do where it does not.
+    image: its name for people. image_cards: what it is made for, where that is not this accelerator.
     platform: of the accelerator. engine, version, runtime: of the image, unknown where it is for another platform.
     driver_needed: the oldest NVIDIA driver for the runtime. hosts: {name, cards, driver} of each with this accelerator.
     checkpoint, draft: facts of the directories, empty where they cannot be read. model_types: the checkpoint's.
     config: config.json of the model, the published one where its own cannot be read.
+    block_size: how many tokens the draft of that model makes at once.
     weights_per_device, memory_bytes: of one device.
     """
     family, accelerator = planned["family"], planned["accelerator"]
@@ -62,6 +66,7 @@ def of_deployment(planned, model, entry, profiles, hosts):
         "spec": spec,
         "loader": _mapping(args["model-loader-extra-config"]),
         "structured": _mapping(args["structured-outputs-config"]),
+        "switched": model.get("dspark") is True and not planned["baseline"],
         "speculates": engine != GENERIC and spec["method"] == "dspark",
         "model": Facts(model),
         "entry": Facts(entry),
@@ -73,6 +78,9 @@ def of_deployment(planned, model, entry, profiles, hosts):
             {identity(name): value for layer in layers for name, value in layer.get("arguments").items()}
         ),
         "platform": planned["platform"],
+        # Nobody wrote the tag latest beside a digest.
+        "image": entry["image"] if "@" in (entry.get("image") or "") else planned["image_name"],
+        "image_cards": _engine_images.cards(planned["image_name"], accelerator),
         "engine": engine,
         "version": planned["engine_version"] if engine != GENERIC else None,
         "runtime": Facts(planned["runtime"]),
@@ -81,6 +89,7 @@ def of_deployment(planned, model, entry, profiles, hosts):
         "draft": draft,
         "model_types": _model_types(checkpoint),
         "config": _language_model(planned["config"]),
+        "block_size": checkpoint["dspark"]["block_size"] or _language_model(planned["config"])["dspark_block_size"],
         "hosts": hosts,
         "weights_per_device": weight_bytes and weight_bytes // _plan_capacity.shards(args, planned),
         "memory_bytes": profiles.accelerator(accelerator).get("memory_bytes"),

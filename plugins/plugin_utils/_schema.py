@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _shown
@@ -23,6 +24,8 @@ _WORDS = {
     "dict": "a mapping",
     "list": "a list",
 }
+# The names of a mapping whose description says nothing of them.
+_NAME = {"type": "str"}
 _NUMBER = re.compile(r"^\s*\d+(\.\d+)?\s*\Z")
 _HOW = {"list": "write a list, with - before each entry", "dict": "write a mapping of key: value"}
 _BOOLEAN_WORDS = ("true", "false", "yes", "no", "on", "off")
@@ -35,6 +38,8 @@ class Problem:
     found: str
     expected: str
     fix: str
+    # What was written, which may be a secret; only where it has the wrong type.
+    value: object = dataclasses.field(default=None, repr=False)
 
 
 def matches(pattern, text):
@@ -57,6 +62,8 @@ def words(kind):
 
 
 def kind_of(value):
+    if _is_endless(value):
+        return "not finite"
     kind = type(value).__name__
     return _WORDS.get(kind, kind)
 
@@ -84,8 +91,13 @@ def problems(value, spec, path=""):
         yield from _dict_problems(value, spec["options"], path)
     if kind == "dict" and "entries" in spec:
         # A mapping with names of one's own, all of one shape.
+        names = spec.get("keys", _NAME)
         for key, item in value.items():
-            yield from problems(item, spec["entries"], _join(path, _shown.name(key)))
+            shown = _shown.without_account(key) if names.get("whole") else _shown.name(key)
+            here = _join(path, shown)
+            for problem in problems(key, names, here):
+                yield dataclasses.replace(problem, found=f"the name {shown!r}", value=None)
+            yield from problems(item, spec["entries"], here)
     if kind == "list":
         for index, item in enumerate(value):
             element = dict(spec, type=spec["elements"], choices=spec.get("choices"))
@@ -119,19 +131,24 @@ def _type_problem(value, spec, path):
     found = describe(value, spec.get("secret"))
     if spec["type"] == "bool" and isinstance(value, str) and value.lower() in _BOOLEAN_WORDS:
         return Problem("boolean_as_string", path, found, expected, "write true or false without quotes")
+    fix = _HOW.get(spec["type"], f"write {expected}")
     if spec["type"] == "str" and isinstance(value, (int, float)):
-        return Problem("type", path, found, expected, "put the value in quotes")
-    if spec["type"] in ("int", "float") and isinstance(value, str) and _NUMBER.match(value):
+        fix = "put the value in quotes"
+    elif spec["type"] in ("int", "float") and isinstance(value, str) and _NUMBER.match(value):
         fix = "write the number without quotes; if it comes from a template, add `| int` to the template"
-        return Problem("type", path, found, expected, fix)
-    return Problem("type", path, found, expected, _HOW.get(spec["type"], f"write {expected}"))
+    return Problem("type", path, found, expected, fix, value)
 
 
 def _has_type(value, kind):
     # bool is an int to Python, but not to a reader of an inventory.
     if isinstance(value, bool):
         return kind in ("bool", "any")
-    return isinstance(value, _TYPES[kind])
+    return isinstance(value, _TYPES[kind]) and (kind != "float" or not _is_endless(value))
+
+
+def _is_endless(value):
+    """.nan and .inf of YAML, which no bound holds."""
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _expected(spec):

@@ -79,7 +79,8 @@ class Site:
 
     unreadable: {host: {name: reason}}, extra_vars: [name given with -e], sources: {path: text},
     asked: [inventory source as it was given],
-    controller: {ansible_core: release, python: release}, facts: {host: what the probe gave},
+    controller: {ansible_core: release, python: release},
+    facts: {host: what the probe gave, None where it was asked and gave nothing},
     checkpoints: {path: what was read of the model directory there}.
     """
 
@@ -95,7 +96,9 @@ class Site:
         self.servers = [host for host in groups.get(SERVER_GROUP, []) if host in self.hosts]
         self.workers = [host for host in groups.get(WORKER_GROUP, []) if host in self.hosts]
         self.windows = set(groups.get(WINDOWS_GROUP, []))
-        self.facts = inventory.get("facts") or {}
+        asked = inventory.get("facts") or {}
+        self.facts = {host: facts for host, facts in asked.items() if facts}
+        self.not_read = [host for host in self.workers if host in asked and not asked[host]]
         self.checkpoints = inventory.get("checkpoints") or {}
         self._variants = {}
 

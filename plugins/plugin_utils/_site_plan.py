@@ -23,6 +23,8 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._arguments impor
 
 # What a plan is made of beside the models.
 _MADE_OF = ("gpustack_profiles", "gpustack_engine_images")
+#: Instead of a host's name, where the controller has the checkpoint as well.
+THIS_MACHINE = "this machine"
 _OTHER_DEPLOYMENT = re.compile(r"^deployments\[(\d+)\]")
 
 
@@ -77,20 +79,28 @@ def _is_sound(model, number):
     return True
 
 
-def _checkpoints(site):
-    """(accelerator, path) to the facts of what lies there: as its hosts see it, else as this machine does."""
+def read_on_hosts(site):
+    """(accelerator, path) to the facts of what lies there, one of each host that looked."""
     read = {}
     for host, facts in site.facts.items():
         for path, found in (facts.get("checkpoints") or {}).items():
             key = site.text(host, "gpustack_accelerator"), path
-            # Hosts hold the same; one that could not be read is told where the others cannot either.
-            if key not in read or found.get("readable"):
-                read[key] = found
+            read.setdefault(key, []).append(_checkpoint_facts.facts(found, host))
+    return read
+
+
+def _checkpoints(site):
+    """(accelerator, path) to the facts of what lies there: as its hosts see it, else as this machine does."""
+    # Where the hosts disagree there is a finding, and the plan is made with what can be read.
+    known = {
+        key: next((facts for facts in each if facts["readable"]), each[0]) for key, each in read_on_hosts(site).items()
+    }
     for _where, _model, entry in site.deployments():
         for path in (entry.get("path"), entry.get("draft_path")):
             if isinstance(path, str) and path in site.checkpoints:
-                read.setdefault((str(entry.get("accelerator")), path), site.checkpoints[path])
-    return {key: _checkpoint_facts.facts(found) for key, found in read.items()}
+                facts = _checkpoint_facts.facts(site.checkpoints[path], THIS_MACHINE)
+                known.setdefault((str(entry.get("accelerator")), path), facts)
+    return known
 
 
 def document(site, findings, plan_from):
@@ -111,7 +121,7 @@ def document(site, findings, plan_from):
 
 
 def hosts(site):
-    """Every worker host: what it declares, and the driver where it was asked."""
+    """Every worker host: what it declares, and the driver where it was read."""
     known = site.profiles
     return [
         {
@@ -119,6 +129,7 @@ def hosts(site):
             "accelerator": site.text(host, "gpustack_accelerator"),
             "cards": site.cards_of(host) if site.text(host, "gpustack_accelerator") in known.accelerators() else None,
             "driver": ((site.facts.get(host) or {}).get("driver") or {}).get("version"),
+            "read": host in site.facts,
         }
         for host in site.workers
     ]

@@ -10,8 +10,8 @@ import pytest
 import pythons
 from lab_site import H20, INVENTORY, ROOT
 
-#: The module of the action plugin, which stays on the controller.
-ON_THE_CONTROLLER = {"preflight"}
+#: The modules of the action plugins that stay on the controller.
+ON_THE_CONTROLLER = {"plan", "preflight"}
 RAN = re.compile(r"^Using module file \S+/inferops/gpustack/plugins/modules/(\w+)\.py", re.MULTILINE)
 LEFT_OUT = ("test", "__pycache__", "site-packages", "*.a")
 

@@ -31,6 +31,7 @@ gpustack_accept:
 
 `dspark_draft_empty`, `engine_context_differs`, `engine_variable_unknown` and `kv_capacity_differs` are no matter of the
 inventory alone: the role [`verify`](../roles/verify/README.md) finds them in the logs of engines that have started.
+`checkpoint_differs` and `host_not_read` need hosts that were asked: `gpustack_plan_from: facts`.
 """
 
 

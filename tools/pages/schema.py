@@ -21,6 +21,8 @@ TYPES = {
     "list": "array",
     "dict": "object",
 }
+#: What any value fits.
+ANY = {"type": "any"}
 TEMPLATE = {"$ref": "#/$defs/template"}
 
 
@@ -51,8 +53,10 @@ def shape(spec):
         # A list that has to be there has to hold something.
         known.update({"minItems": 1} if spec.get("required") else {})
     for key in ("values", "entries"):
-        if key in spec:
+        if spec.get(key, ANY) != ANY:
             known["additionalProperties"] = value(dict(spec[key], required=True))
+    if "pattern" in spec.get("keys", {}):
+        known["propertyNames"] = {"pattern": spec["keys"]["pattern"]}
     if "options" in spec and kind == "object":
         known["properties"] = {name: value(option) for name, option in spec["options"].items()}
         known["required"] = [name for name, option in spec["options"].items() if option.get("required")]

@@ -9,15 +9,14 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import _checkpoi
 NO_DRAFT = "config.json has no dspark_* keys, so this checkpoint carries no DSpark draft"
 # fixture: layout, format, layers, block size, n_predict, weight bytes, missing
 EXPECTED = {
-    "flash_0731": ("fused", "fp4", 43, 5, 1, 167_000_000_000, []),
-    "flash_preview": ("none", "fp4", 43, None, 1, 160_000_000_000, [NO_DRAFT]),
-    "flash_0731_w8a8": ("fused", "w8a8", 43, 5, 1, 300_000_000_000, []),
-    "flash_41": ("nested", "fp4", 40, 5, 3, 180_000_000_000, []),
-    "qwen3_8b": ("none", "none", 36, None, None, 16_381_470_720, [NO_DRAFT]),
+    "flash_0731": ("fused", "fp4", 5, 1, 167_000_000_000, []),
+    "flash_preview": ("none", "fp4", None, 1, 160_000_000_000, [NO_DRAFT]),
+    "flash_0731_w8a8": ("fused", "w8a8", 5, 1, 300_000_000_000, []),
+    "flash_41": ("nested", "fp4", 5, 3, 180_000_000_000, []),
+    "qwen3_8b": ("none", "none", None, None, 16_381_470_720, [NO_DRAFT]),
     "no_draft_weights": (
         "fused",
         "fp4",
-        43,
         5,
         1,
         160_000_000_000,
@@ -26,7 +25,6 @@ EXPECTED = {
     "stage_lost": (
         "fused",
         "fp4",
-        43,
         5,
         1,
         165_000_000_000,
@@ -38,7 +36,6 @@ EXPECTED = {
     "layers_out_of_range": (
         "fused",
         "fp4",
-        43,
         5,
         1,
         167_000_000_000,
@@ -47,7 +44,6 @@ EXPECTED = {
     "no_noise_token": (
         "fused",
         "fp4",
-        43,
         5,
         1,
         167_000_000_000,
@@ -59,7 +55,6 @@ EXPECTED = {
     "markov_rank_0": (
         "fused",
         "fp4",
-        43,
         5,
         1,
         167_000_000_000,
@@ -68,17 +63,15 @@ EXPECTED = {
     "index_missing": (
         "fused",
         "fp4",
-        43,
         5,
         1,
         None,
         ["the names of the weights are unknown, so the draft cannot be looked for"],
     ),
-    "report_a_filled": ("report_a", "fp4", 43, 5, 1, 167_000_000_000, []),
+    "report_a_filled": ("report_a", "fp4", 5, 1, 167_000_000_000, []),
     "report_a_empty": (
         "report_a",
         "fp4",
-        43,
         5,
         1,
         167_000_000_000,
@@ -101,7 +94,7 @@ DRAFT = {"stages": [0, 1, 2], "tensors": 4705, "main_proj": True, "main_norm": T
 
 def of(config, **found):
     read = {"path": "/srv/models/x", "readable": True, "config": config, "tensors": 70000, "draft": DRAFT, **found}
-    return _checkpoint_facts.facts(read)
+    return _checkpoint_facts.facts(read, "h20-01")
 
 
 def missing(config, **found):
@@ -110,10 +103,10 @@ def missing(config, **found):
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_facts_of_a_fixture(checkpoint, name):
-    layout, form, layers, block_size, n_predict, weight_bytes, lacking = EXPECTED[name]
-    found = _checkpoint_facts.facts(_checkpoint.read(checkpoint(name)))
+    layout, form, block_size, n_predict, weight_bytes, lacking = EXPECTED[name]
+    found = _checkpoint_facts.facts(_checkpoint.read(checkpoint(name)), "h20-01")
     assert (found["path"], found["readable"]) == (checkpoint(name), True)
-    assert (found["layout"], found["format"], found["layers"]) == (layout, form, layers)
+    assert (found["layout"], found["format"]) == (layout, form)
     assert found["weight_bytes"] == weight_bytes
     assert found["dspark"] == {
         "ready": lacking == [],
@@ -124,13 +117,13 @@ def test_facts_of_a_fixture(checkpoint, name):
 
 
 def test_a_standalone_draft(checkpoint):
-    found = _checkpoint_facts.facts(_checkpoint.read(checkpoint("qwen3_8b_dspark")))
+    found = _checkpoint_facts.facts(_checkpoint.read(checkpoint("qwen3_8b_dspark")), "h20-01")
     assert (found["layout"], found["format"]) == ("draft", "none")
     assert found["dspark"] == {"ready": True, "block_size": 7, "n_predict": None, "missing": []}
 
 
 def test_a_standalone_draft_that_is_not_ready(checkpoint):
-    found = _checkpoint_facts.facts(_checkpoint.read(checkpoint("draft_not_ready")))
+    found = _checkpoint_facts.facts(_checkpoint.read(checkpoint("draft_not_ready")), "h20-01")
     assert found["layout"] == "draft"
     assert found["dspark"]["missing"] == [
         "block_size is missing, where a number above 0 is needed",
@@ -139,9 +132,9 @@ def test_a_standalone_draft_that_is_not_ready(checkpoint):
 
 
 def test_a_config_that_cannot_be_read(checkpoint):
-    found = _checkpoint_facts.facts(_checkpoint.read(checkpoint("config_not_json")))
+    found = _checkpoint_facts.facts(_checkpoint.read(checkpoint("config_not_json")), "h20-01")
     assert (found["readable"], found["layout"], found["format"]) == (False, "none", "unknown")
-    assert (found["family"], found["layers"], found["config"]) == (None, None, None)
+    assert (found["family"], found["config"]) == (None, None)
     assert found["dspark"]["missing"] == [found["problem"]]
     assert "config.json is not JSON" in found["problem"]
 
@@ -328,12 +321,4 @@ def test_the_family_is_told_by_model_type(monkeypatch, config, family):
     ],
 )
 def test_families_of_this_collection(checkpoint, name, family):
-    assert _checkpoint_facts.facts(_checkpoint.read(checkpoint(name)))["family"] == family
-
-
-@pytest.mark.parametrize(
-    ("weight_bytes", "tensor", "pipeline", "expected"),
-    [(160, 8, 1, 20), (161, 8, 1, 21), (160, 4, 2, 20), (None, 8, 1, None)],
-)
-def test_bytes_per_device(weight_bytes, tensor, pipeline, expected):
-    assert _checkpoint_facts.bytes_per_device(weight_bytes, tensor, pipeline) == expected
+    assert _checkpoint_facts.facts(_checkpoint.read(checkpoint(name)), "h20-01")["family"] == family

@@ -18,7 +18,7 @@ JSON = st.recursive(
 )
 MAPPINGS = st.one_of(st.dictionaries(st.text(max_size=5), JSON, max_size=3), st.lists(JSON, max_size=3))
 FLAGS = st.from_regex(r"[a-z][a-z0-9]{0,8}(-[a-z0-9]{1,8}){0,2}", fullmatch=True).filter(
-    lambda f: not f.startswith("no-")
+    lambda flag: not flag.startswith("no-") and _arguments.normalised(flag) == flag
 )
 
 
@@ -91,3 +91,17 @@ def test_only_what_would_be_written_the_same_is_read_as_more_than_text(text, val
 )
 def test_numbers_as_the_engine_reads_them(value, number):
     assert _arguments.number(value) == number
+
+
+@pytest.mark.parametrize(
+    ("written", "flag"),
+    [
+        ("--tp", "tensor-parallel-size"),
+        ("-pp", "pipeline-parallel-size"),
+        ("dp", "data-parallel-size"),
+        ("sc", "speculative-config"),
+        ("max_model_len", "max-model-len"),
+    ],
+)
+def test_one_flag_has_one_name(written, flag):
+    assert _arguments.normalised(written) == flag

@@ -151,6 +151,32 @@ def test_a_declared_image_with_the_kernel_and_a_pair_of_the_site_lift_the_refusa
         assert {finding.id for finding in _preflight.check(inventory)} & RULES.keys() == left
 
 
+@pytest.mark.parametrize(
+    ("model", "entry", "accelerator", "kinds"),
+    [
+        # The release to write is told once, and where DSpark cannot be on the engine's release is not the matter.
+        ({"family": "deepseek_v41"}, {"engine_version": "0.24.0"}, "nvidia_h200", {"parser_too_new"}),
+        ({"family": "generic"}, {"engine_version": "0.24.0"}, "nvidia_h200", {"dspark_unsupported_family"}),
+    ],
+)
+def test_one_cause_is_told_with_one_fix(model, entry, accelerator, kinds):
+    entry = {"accelerator": accelerator, "path": "/srv/models/m", "max_model_len": 8192, **entry}
+    inventory = site({"name": "m", "dspark": True, **model, "deployments": [entry]}, accelerator)
+    assert {finding.id for finding in _preflight.check(inventory)} & RULES.keys() == kinds
+
+
+@pytest.mark.parametrize("name", ["vllm/vllm-openai", "registry.example.com/ai/vllm"])
+def test_a_digest_alone_is_not_called_latest(name):
+    image = f"{name}@sha256:{'8b3c5e0f' * 8}"
+    entry = {"accelerator": "nvidia_h20", "path": "/srv/models/m", "image": image}
+    inventory = site({"name": "m", "family": "deepseek_v4", "deployments": [entry]}, "nvidia_h20")
+    (finding,) = (
+        each for each in _preflight.check(inventory) if each.id.startswith("image_") and "unlocked" not in each.id
+    )
+    assert finding.found.startswith(image)
+    assert f"{image}: {{engine: vllm" in finding.fix
+
+
 def test_a_checkpoint_whose_weights_cannot_be_listed_is_not_called_one_without_a_draft():
     inventory = read(REPOSITORY / "tests" / "bad_plans" / "dspark_checkpoint_without_draft" / "bad")
     inventory["checkpoints"]["/srv/models/flash"].update(tensors=None, weight_bytes=None, shards=None)

@@ -87,7 +87,7 @@ def test_every_value_has_a_source_and_every_source_a_value(kind, name):
 def test_an_artefact_has_its_sources(name):
     entry = IMAGES[name]
     # A version is what its tag is made of.
-    facts = {"version" if "version" in entry else "tag", *(entry.keys() & {"engine_version", "cuda", "cann"})}
+    facts = {"version" if "version" in entry else "tag", *(entry.keys() & {"engine_version", "cards", "cuda", "cann"})}
     assert set(entry["sources"]) == facts
 
 

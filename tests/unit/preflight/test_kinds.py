@@ -118,6 +118,12 @@ def second_model(inventory):
         values["gpustack_models"].append({"name": "flash", "family": "deepseek_v4", "deployments": []})
 
 
+def named_like_a_baseline(inventory):
+    model(dspark_baseline=True)(inventory)
+    for values in inventory["hosts"].values():
+        values["gpustack_models"].append({**values["gpustack_models"][0], "name": "flash-plain", "dspark": False})
+
+
 def deployment_again(inventory):
     for values in inventory["hosts"].values():
         values["gpustack_models"][0]["deployments"].append({"accelerator": H20, "path": "/srv/models/c"})
@@ -344,6 +350,12 @@ KINDS = [
         )
     ],
     ("knob_invented", model(dspark={"enabled": True})),
+    ("key_type", model(dspark=1)),
+    *[("key_type", model(vram_claim_gib=number)) for number in (float("nan"), float("inf"))],
+    *[
+        ("key_value", deployment(args={flag: size}))
+        for flag, size in (("tensor-parallel-size", 0), ("--tensor_parallel_size", "abc"), ("pp", 8.0), ("dp", True))
+    ],
     ("knob_invented", model(dspark_options={"tokens": 7, "schema_cache_size": 1})),
     ("knob_invented", model(dspark_options={"tokens": 7, "prompt_guided": True})),
     ("knob_invented", deployment(vram_reserve_mb=1024)),
@@ -372,6 +384,7 @@ KINDS = [
     ("key_value", both_weights(-1, 1)),
     # models
     ("model_duplicate", second_model),
+    ("model_name_taken", named_like_a_baseline),
     ("model_name_invalid", model(name="my model")),
     ("family_unknown", model(family="deepseek_v5")),
     ("deployment_duplicate", deployment_again),
@@ -380,6 +393,37 @@ KINDS = [
     ("accelerator_unknown", deployment(accelerator="nvidia_h2000")),
     ("profile_incomplete", everywhere("gpustack_profiles", {"accelerators": {"ours": {"name": "Ours"}}})),
     ("profile_incomplete", everywhere("gpustack_profiles", {"families": {"ours": {"model_types": ["ours"]}}})),
+    *[
+        ("profile_incomplete", everywhere("gpustack_profiles", {"accelerators": {H20: {key: None}}}))
+        for key in ("platform", "cards_per_host", "container")
+    ],
+    ("profile_incomplete", everywhere("gpustack_profiles", {"families": {"deepseek_v4": {"formats": None}}})),
+    ("profile_vendor_differs", everywhere("gpustack_profiles", {"accelerators": {H20: {"vendor": "ascend"}}})),
+    ("profile_vendor_differs", everywhere("gpustack_profiles", {"accelerators": {H20: {"device_type": "cann"}}})),
+    *[
+        (kind, everywhere("gpustack_profiles", {"families": {"deepseek_v4": layer}}))
+        for kind, layer in (
+            ("argument_name_invalid", {"arguments": {"max len": 1}}),
+            ("argument_twice", {"arguments": {"async-scheduling": True, "no_async_scheduling": True}}),
+            ("argument_unsafe", {"platforms": {"cuda": {"arguments": {"chat-template": "it's"}}}}),
+            ("argument_reserved", {"arguments": {"served_model_name": "x"}}),
+            ("key_value", {"arguments": {"tensor-parallel-size": 0}}),
+            ("key_type", {"arguments": {3: 1}}),
+            ("key_type", {"sources": {"formats": ["x"]}}),
+            ("knob_invented", {"env": {"DSPARK_AUTO_COMPILE": "1"}}),
+            ("env_name_invalid", {"env": {"A B": "1"}}),
+            ("env_value", {"env": {"A": True}}),
+            ("key_value", {"formats": {"cuda": ["fp9"]}}),
+            ("key_value", {"layouts": ["fuse"]}),
+            ("key_value", {"published": {"platforms": ["rocm"]}}),
+            ("key_unknown", {"platforms": {"cude": {}}}),
+            ("profile_image_unknown", {"platforms": {"cuda": {"image": "vllm"}}}),
+        )
+    ],
+    *[
+        ("key_value", everywhere("gpustack_profiles", {kind: {name: {}}}))
+        for kind, name in (("accelerators", "Nvidia-L20"), ("families", "_ours"), ("accelerators", "a__b"))
+    ],
     ("profile_pair_unknown", everywhere("gpustack_profiles", {"pairs": {"deepseek_v4": {}}})),
     ("profile_image_unknown", everywhere("gpustack_profiles", {"accelerators": {H20: {"image": "gpustack"}}})),
     ("image_invalid", everywhere("gpustack_engine_images", {"a b": {}})),
@@ -406,6 +450,7 @@ KINDS = [
     ("argument_twice", deployment(max_model_len=1, args={"max-model-len": 2})),
     ("argument_twice", deployment(args={"async_scheduling": True, "no-async-scheduling": True})),
     ("argument_unsafe", deployment(args={"chat-template": "it's"})),
+    ("argument_unsafe", deployment(args={"chat-template": "{a} b"})),
     ("env_ready_timeout", deployment(env={"VLLM_ENGINE_READY_TIMEOUT": 3600})),
     ("env_value", deployment(env={"A": True})),
     ("route_weight_without_deployment", one_deployment_less),
@@ -476,6 +521,8 @@ def test_kind(kind, break_it):
         everywhere("gpustack_server_url", "https://gpustack.example.org"),
         everywhere("gpustack_host", {"a fact": True}),
         deployment(image=f"vllm/vllm-openai@{DIGEST}", engine_version="0.25.0"),
+        everywhere("gpustack_profiles", {"accelerators": {H20: {"env": {"A": 1}, "image": None}}}),
+        deployment(args={"tensor-parallel-size": "8", "pp": 1}),
         deployment(args={"max-num-seqs": None, "limit-mm-per-prompt": {"image": 1}}),
         *[deployment(path=path) for path in ("/opt/models/a", "/usrlocal/a", "/home/ai/a", "/var/lib/models/a")],
         everywhere("gpustack_insecure_registries", ["10.0.0.5:5000", "registry", "10.0.0.0/8"]),
@@ -948,6 +995,71 @@ def test_localhost_is_no_name_of_a_certificate():
     assert only("tls_url_mismatch", inventory).fix.startswith("write https://<name in the certificate>,")
 
 
+def incomplete_card(inventory):
+    on("h20", "gpustack_accelerator", "card_of_ours")(inventory)
+    deployment(accelerator="card_of_ours")(inventory)
+    model(route=None)(inventory)
+    profiles = own_profiles()
+    del profiles["accelerators"]["card_of_ours"]["container"]
+    pairs = {"deepseek_v4__card_of_ours": {}}
+    everywhere("gpustack_profiles", {"accelerators": profiles["accelerators"], "pairs": pairs})(inventory)
+
+
+def test_a_switch_with_a_number_is_a_wrong_type_and_nothing_more():
+    inventory = sound()
+    model(dspark=1)(inventory)
+    assert only("key_type", inventory).expected == "true or false"
+
+
+def test_the_built_in_value_stands_where_a_site_writes_null():
+    inventory = sound()
+    everywhere("gpustack_profiles", {"accelerators": {H20: {"cards_per_host": None}}})(inventory)
+    deployment(args={"tensor-parallel-size": 16})(inventory)
+    assert only("profile_incomplete", inventory).found == "null for cards_per_host"
+    assert "at most 8" in only("cards_exceeded", inventory).expected
+
+
+def test_an_engine_image_is_named_whole_and_without_an_account():
+    inventory = sound()
+    everywhere("gpustack_engine_images", {"u:SECRET@reg.io/ai/vllm:1": {"engine": "sglang"}})(inventory)
+    places = [finding.where for finding in check(inventory) if finding.id.startswith("key_")]
+    assert places
+    assert all(place.startswith("gpustack_engine_images.***@reg.io/ai/vllm:1.") for place in places)
+
+
+@pytest.mark.parametrize("runtime", ["banana", "12", "12.9.1"])
+def test_the_runtime_of_an_image_is_a_release(runtime):
+    inventory = sound()
+    declared = {"engine": "vllm", "engine_version": "0.25.0", "platform": "cuda", "cuda": runtime}
+    everywhere("gpustack_engine_images", {"reg.io/vllm:1": declared})(inventory)
+    assert only("key_value", inventory).where.startswith("gpustack_engine_images.reg.io/vllm:1.cuda")
+
+
+def test_the_image_of_a_profile_is_corrected_in_the_profile():
+    inventory = sound()
+    everywhere("gpustack_profiles", {"accelerators": {H20: {"image": "vllm_ascend"}}})(inventory)
+    finding = only("image_platform", inventory)
+    assert finding.where.endswith(".deployments[0]")
+    assert finding.fix.startswith("correct image in gpustack_profiles")
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_fewer_tokens_than_the_published_draft_makes_are_told_without_a_checkpoint(index):
+    inventory = sound()
+    model(dspark_options={"tokens": 1})(inventory)
+    kind = ("dspark_tokens_short", "dspark_tokens_below_block")[index]
+    assert "at least 5, dspark_block_size of DeepSeek-V4-Flash-0731" in only(kind, inventory).expected
+
+
+def test_a_missing_kernel_of_a_family_of_ours_needs_no_source():
+    inventory = sound()
+    family = {**own_profiles()["families"]["family_of_ours"], "compute_capabilities": {"majors": [12]}}
+    everywhere("gpustack_profiles", {"families": {"family_of_ours": family}})(inventory)
+    model(family="family_of_ours", dspark=False, dspark_options=None)(inventory)
+    assert only("family_unsupported_on_accelerator", inventory).source == "gpustack_profiles of this site"
+
+
+UNKNOWN_TOO = ["accelerator_unknown", "deployment_without_host", "profile_incomplete"]
 WORKERS_MISNAMED = [group("gpustack_worker", []), group("gpustack_workers", ["h20"])]
 ENDLESS = unreadable("cannot be resolved: Syntax error in template: Missing end of comment tag")
 
@@ -968,6 +1080,8 @@ ENDLESS = unreadable("cannot be resolved: Syntax error in template: Missing end 
         ([on("npu", "gpustack_accelerator", "nvidia_h20_3")], ["accelerator_unknown", "deployment_without_host"]),
         ([on("npu", "gpustack_accelerator", 910)], ["variable_type"]),
         ([third_deployment, deployment(replicas="one")], ["key_type"]),
+        ([incomplete_card], ["profile_incomplete"]),
+        ([incomplete_card, on("npu", "gpustack_accelerator", "other")], UNKNOWN_TOO),
         ([certificate, everywhere("gpustack_server_port", 8080)], ["tls_url_mismatch"]),
         (
             [certificate, everywhere("gpustack_server_port", 8080), accept("tls_url_mismatch")],
@@ -1158,10 +1272,11 @@ def test_an_entry_of_the_catalogue_is_complete(kind):
 
 def test_the_number_of_kinds_is_told_as_it_is():
     root = CHECKS.parents[1]
-    of_verify = dict(called_kinds("_check_engine_log.py"))
+    # The inventory alone has none of these.
+    others = {*called_kinds("_check_engine_log.py"), *called_kinds("_check_facts.py")}
     for path in [*root.glob("*.md"), *root.glob("docs/*.md"), *root.glob("changelogs/fragments/*.yml")]:
         for number in re.findall(r"(\d+) kinds of (?:mistakes|findings)", path.read_text(encoding="utf-8")):
-            assert int(number) == len(EVERY_KIND) - len(of_verify), path
+            assert int(number) == len(EVERY_KIND) - len(others), path
 
 
 def test_every_wrong_weight_is_listed():

@@ -14,19 +14,24 @@ class HostVars(dict):
         return self[host]
 
 
-def read(models, **more):
+def read(models, limit=None, **more):
     facts = {"gpustack_host": {"driver": {"version": "580.82.07"}}}
     hosts = HostVars(
         h20={"gpustack_models": models, "ansible_facts": facts},
         bare={"gpustack_models": models},
     )
     groups = {"all": ["h20", "bare"], "gpustack_worker": ["h20", "bare"]}
-    return _inventory_reader.read(DataLoader(), {"groups": groups, "hostvars": hosts}, **more)
+    variables = {"groups": groups, "hostvars": hosts, "ansible_play_hosts_all": limit}
+    return _inventory_reader.read(DataLoader(), variables, **more)
 
 
 def test_facts_are_read_when_they_are_asked_for():
     assert read([])["facts"] == {}
-    assert read([], with_facts=True)["facts"] == {"h20": {"driver": {"version": "580.82.07"}}}
+    assert read([], with_facts=True)["facts"] == {"h20": {"driver": {"version": "580.82.07"}}, "bare": None}
+
+
+def test_a_host_beyond_the_limit_was_not_asked():
+    assert list(read([], with_facts=True, limit=["h20"])["facts"]) == ["h20"]
 
 
 def test_model_directories_of_the_controller_are_read(tmp_path):

@@ -15,6 +15,7 @@ import sys
 import pytest
 from ansible.errors import AnsibleActionFail
 from ansible_collections.inferops.gpustack.plugins.action import plan as action
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _findings
 
 REPOSITORY = pathlib.Path(__file__).parents[3]
 PASSWORD = "Corr3ct.hunter2"
@@ -67,11 +68,13 @@ def test_a_plan_is_printed_and_written_once(site):
     assert "    --max-num-seqs=24                             inventory: deployment\n" in done.stdout
     assert "instead of --max-num-seqs=48, pair deepseek_v4 x nvidia_h20_3e" in done.stdout
     assert '\n+      "name": "deepseek-v4-flash-nvidia_h20_3e",\n' in done.stdout
+    assert f"\nwould be written: {reports}/plan.json, {reports}/report.html\n" in done.stdout
     assert "changed=1 " in done.stdout
     assert not reports.exists()
 
     done = plan(site, "-vvv")
     assert done.returncode == 0, done.stdout + done.stderr
+    assert f"\nwritten: {reports}/plan.json, {reports}/report.html\n" in done.stdout
     told = f"1 deployment planned, no findings; written: {reports}/plan.json, {reports}/report.html"
     assert told in " ".join(done.stdout.split())
     texts = {path.name: path.read_text(encoding="utf-8") for path in reports.iterdir()}
@@ -84,6 +87,7 @@ def test_a_plan_is_printed_and_written_once(site):
 
     done = plan(site, "--limit", "gpu-01")
     assert "changed=0 " in done.stdout, done.stdout + done.stderr
+    assert f"\nunchanged: {reports}/plan.json, {reports}/report.html\n" in done.stdout
     assert "report: " not in done.stdout
     assert {path.name: path.read_text(encoding="utf-8") for path in reports.iterdir()} == texts
 
@@ -103,12 +107,14 @@ def test_a_plan_with_errors_is_written_and_fails(site):
 def test_a_program_gets_one_document_with_the_facts_of_the_hosts_that_answer(site):
     (site / "single_node" / "more.yml").write_text(
         "gpustack_worker:\n  hosts:\n    gpu-02:\n      gpustack_worker_address: 192.168.1.11\n"
-        "      ansible_connection: ssh\n      ansible_host: 127.0.0.1\n      ansible_port: 1\n",
+        "      ansible_connection: ssh\n      ansible_host: 127.0.0.1\n      ansible_port: 1\n"
+        "    gpu-03:\n      gpustack_worker_address: 192.168.1.12\n      ansible_connection: local\n"
+        "      ansible_python_interpreter: /nonexistent/python3\n"
+        f"    gpu-01:\n      ansible_python_interpreter: {sys.executable}\n",
         encoding="utf-8",
     )
     more = {
         "ansible_become": False,
-        "ansible_python_interpreter": sys.executable,
         "gpustack_plan_from": "facts",
         "gpustack_report_dir": "",
         "gpustack_server_url": "http://192.168.1.10",
@@ -116,13 +122,16 @@ def test_a_program_gets_one_document_with_the_facts_of_the_hosts_that_answer(sit
     done = plan(site, "-e", json.dumps(more), ANSIBLE_STDOUT_CALLBACK="ansible.posix.json")
     document = json.loads(done.stdout)
     assert document["stats"]["gpu-02"]["ignored"] == 1
+    assert document["stats"]["gpu-03"]["rescued"] == 1
     # One entry of the callback's list for each host and task.
     probed = {host: result for task in document["plays"][0]["tasks"] for host, result in task["hosts"].items()}
     assert probed["gpu-02"]["unreachable"]
     assert probed["gpu-01"]["invocation"]["module_args"]["checkpoints"] == ["/srv/models/DeepSeek-V4-Flash-0731"]
     (result,) = document["plays"][-1]["tasks"][0]["hosts"].values()
     assert result["plan"]["plan_from"] == "facts"
-    assert [host["name"] for host in result["plan"]["hosts"]] == ["gpu-01", "gpu-02"]
+    assert [host["name"] for host in result["plan"]["hosts"]] == ["gpu-01", "gpu-02", "gpu-03"]
+    not_read = [each["where"] for each in result["plan"]["findings"] if each["id"] == "host_not_read"]
+    assert not_read == ["gpu-02", "gpu-03"]
     assert result["report"].startswith("deepseek-v4-flash-nvidia_h20_3e\n")
     assert result["files"] == []
     assert not (site / "reports").exists()
@@ -130,5 +139,31 @@ def test_a_program_gets_one_document_with_the_facts_of_the_hosts_that_answer(sit
 
 def test_a_directory_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "reports").write_text("a file\n", encoding="utf-8")
-    with pytest.raises(AnsibleActionFail, match="cannot write the plan into .*/reports/a: File exists; name a "):
+    with pytest.raises(
+        AnsibleActionFail, match="cannot write the plan into .*/reports/a: File exists; set gpustack_report_dir "
+    ):
         action._write(str(tmp_path / "reports" / "a"), {str(tmp_path / "reports" / "a" / "plan.json"): "{}\n"})
+
+
+WRONG = {"plan_from": "fact", "dest": "", "language": "de"}
+
+
+def test_a_wrong_value_that_preflight_reports_does_not_prevent_the_plan():
+    places = ("gpustack_plan_from on a, b", "gpustack_report_language on a, given with -e")
+    findings = [_findings.error("variable_value", where, "x", "y", "z") for where in places]
+    assert action._known(WRONG, findings) == {"plan_from": "inventory", "dest": "", "language": "en"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (
+            {"plan_from": "fact"},
+            r"plan_from is 'fact'; write inventory or facts \(gpustack_plan_from in an inventory\)",
+        ),
+        ({"language": "de"}, r"language is 'de'; write en or zh \(gpustack_report_language in an inventory\)"),
+    ],
+)
+def test_a_wrong_value_that_nobody_reports_is_refused(wrong, told):
+    with pytest.raises(AnsibleActionFail, match=told):
+        action._known({"plan_from": "facts", "language": "zh", **wrong}, [])

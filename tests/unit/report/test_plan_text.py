@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pathlib
 
@@ -25,8 +26,12 @@ flash-nvidia_h20_3e
 pair deepseek_v4 x nvidia_h20_3e (report C 3.1)
     --trust-remote-code                           pair deepseek_v4 x nvidia_h20_3e (report C 3.1)
     --no-enable-flashinfer-autotune               site: pair deepseek_v4 x nvidia_h20_3e (measured here)
+                                                    instead of --enable-flashinfer-autotune, \
+pair deepseek_v4 x nvidia_h20_3e (5.1)
     --speculative-config={"method":"dspark","num_speculative_tokens":7}
                                                   dspark switch
+    taken out: --max-num-seqs=48 (pair deepseek_v4 x nvidia_h20_3e)
+                                                  inventory: deployment
   environment
     VLLM_ENGINE_READY_TIMEOUT_S=3600              platform cuda (vLLM 0.25.0 envs.py:748)
     HF_TOKEN=(from the inventory, not shown)      inventory: deployment
@@ -34,6 +39,7 @@ pair deepseek_v4 x nvidia_h20_3e (report C 3.1)
     5,240,000 tokens in 83.5 GiB of each card, an estimate
       nominal memory - weights
     26.2 requests of 200,000 tokens at once, as the engine prints it at start
+      with max_num_batched_tokens 8,192, the engine's default: nothing sets it
     31.04 once their prompts are read
     3.17 GiB of each card are needed to start
     1,048,576 tokens is the longest request that fits
@@ -60,6 +66,13 @@ def test_the_text_of_a_plan():
     assert text.startswith(EXPECTED)
     assert text.endswith("\n\n1 error, 1 warning, 1 accepted")
     assert text.count("cards_short") == 1
+
+
+def test_a_number_that_was_set_is_no_default():
+    planned = copy.deepcopy(SAMPLE["deployments"][0])
+    planned["values"].append(dict(planned["values"][0], name="max_num_batched_tokens", value=8192))
+    text = _plan_text.text({"deployments": [planned]}, [])
+    assert "\n      with max_num_batched_tokens 8,192\n" in text
 
 
 def test_the_text_of_no_plan():
