@@ -37,7 +37,7 @@ def read(client, path, follow):
 
     `follow` is for servers that read the log to its end before they answer, unless they are asked to follow it.
     """
-    lines, problem = [], "Its beginning does not tell the size of a KV cache."
+    lines, problem = [], "The beginning of its log does not tell the size of a KV cache."
     try:
         for line in _beginning(client, path, follow):
             lines.append(line)

@@ -18,7 +18,7 @@ START = [
     "INFO [kv_cache_utils.py:2177] GPU KV cache size: 6,837,341 tokens",
     "INFO [kv_cache_utils.py:2179] Maximum concurrency for 500,000 tokens per request: 13.67x",
 ]
-NO_FIGURES = "Its beginning does not tell the size of a KV cache."
+NO_FIGURES = "The beginning of its log does not tell the size of a KV cache."
 
 
 @pytest.fixture

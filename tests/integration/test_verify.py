@@ -107,5 +107,5 @@ def test_a_draft_without_weights_fails(verify):
 def test_a_plan_without_capacity_and_a_log_without_figures(verify):
     done, output = verify([], {})
     assert done.code == 0, done.of("localhost")
-    assert "  NAME [WORKER]: not known. Its beginning does not tell the size of a KV cache.\n" in output
+    assert "  NAME [WORKER]: not known. The beginning of its log does not tell the size of a KV cache.\n" in output
     assert "planned:" not in output

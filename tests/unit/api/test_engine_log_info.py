@@ -88,7 +88,7 @@ def test_a_log_is_read_to_its_limit(run, server, instances, monkeypatch):
     server.on("GET", "/v2/model-instances/1/logs", "x" * 990 + "\n" + LOG)
     server.on("GET", "/v2/model-instances/2/logs", "x" * 400 + "\n" + LOG)
     far, near = run(MODULE)["instances"]
-    assert (far["kv_cache_tokens"], far["problem"]) == (None, "Its beginning does not tell the size of a KV cache.")
+    assert (far["kv_cache_tokens"], far["problem"]) == (None, "The beginning of its log does not tell the size of a KV cache.")
     assert (near["kv_cache_tokens"], near["problem"]) == (6837341, None)
 
 
@@ -118,11 +118,11 @@ def test_a_log_that_ends_between_the_two_lines_of_its_size(run, server, instance
     server.on("GET", "/v2/model-instances/1/logs", "INFO GPU KV cache size: 6,837,341 tokens\n")
     (found,) = run(MODULE)["instances"]
     assert (found["kv_cache_tokens"], found["concurrency"]) == (6837341, None)
-    assert found["problem"] == "Its beginning does not tell the size of a KV cache."
+    assert found["problem"] == "The beginning of its log does not tell the size of a KV cache."
 
 
 def test_an_engine_that_tells_nothing(run, server, instances):
     instances(instance(1))
     server.on("GET", "/v2/model-instances/1/logs", "INFO:     Application startup complete.\n")
     (found,) = run(MODULE, check=True)["instances"]
-    assert found["problem"] == "Its beginning does not tell the size of a KV cache."
+    assert found["problem"] == "The beginning of its log does not tell the size of a KV cache."
