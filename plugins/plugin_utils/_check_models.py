@@ -65,7 +65,7 @@ def _taken_names(models):
     made = {
         _plan.route_name(model["name"], baseline=True): index
         for index, model in models
-        if isinstance(model.get("name"), str) and _plan.has_baseline(model)
+        if isinstance(model.get("name"), str) and len(_plan.variants(model)) > 1
     }
     for index, model in models:
         name = model.get("name")

@@ -49,18 +49,14 @@ def plan(models, hosts=None, rewrites=None, lock=None, profiles=None, engine_ima
     `hosts`: accelerator to number of worker hosts. `checkpoints`: (accelerator, path) to the facts of what lies there.
     """
     site = Known(hosts, rewrites, lock, profiles, engine_images, checkpoints)
-    deployments, routes, images = [], [], {}
+    deployments, routes = [], []
     for model in plain(models or []):
-        for baseline in (False, True)[: 2 if has_baseline(model) else 1]:
+        for baseline in variants(model):
             own = [deployment(model, entry, site, baseline) for entry in model.get("deployments") or []]
             deployments.extend(own)
             routes.append(route(model, own, baseline))
-    for planned in deployments:
-        of_accelerator = images.setdefault(planned["accelerator"], [])
-        if planned["image"] not in of_accelerator:
-            of_accelerator.append(planned["image"])
     _refuse_duplicates(deployments)
-    return {"deployments": deployments, "routes": routes, "images": images}
+    return {"deployments": deployments, "routes": routes, "images": images(deployments)}
 
 
 class Known:
@@ -77,8 +73,20 @@ class Known:
         return self._checkpoints.get((accelerator, path))
 
 
-def has_baseline(model):
-    return model.get("dspark") is True and model.get("dspark_baseline") is True
+def variants(model):
+    """Whether a deployment is the baseline, for each one that an entry of the model stands for."""
+    both = model.get("dspark") is True and model.get("dspark_baseline") is True
+    return (False, True) if both else (False,)
+
+
+def images(deployments):
+    """Accelerator to the references of the engine images its hosts need."""
+    found = {}
+    for planned in deployments:
+        of_accelerator = found.setdefault(planned["accelerator"], [])
+        if planned["image"] not in of_accelerator:
+            of_accelerator.append(planned["image"])
+    return found
 
 
 def route_name(model_name, baseline=False):

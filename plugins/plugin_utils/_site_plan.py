@@ -13,12 +13,12 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
     _checkpoint_facts,
     _data,
     _findings,
+    _images,
     _plan,
     _schema,
     _shown,
     _site,
 )
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _images as _image_names
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._arguments import render
 
 # What a plan is made of beside the models.
@@ -62,7 +62,7 @@ def _planned(site):
             if not _is_sound(model, number):
                 continue
             where = f"gpustack_models[{index}] ({model['name']}).deployments[{number}]"
-            for baseline in (False, True)[: 2 if _plan.has_baseline(model) else 1]:
+            for baseline in _plan.variants(model):
                 try:
                     yield Planned(where, model, entry, _plan.deployment(model, entry, known, baseline))
                 except _plan.PlanError:
@@ -113,7 +113,7 @@ def document(site, findings, plan_from):
         "inventory": [str(source) for source in site.asked],
         "deployments": deployments,
         "routes": _routes(site),
-        "images": _images(deployments),
+        "images": _plan.images(deployments),
         "hosts": hosts(site),
         "findings": [finding.as_dict() for finding in findings],
         "summary": _findings.summary(findings),
@@ -167,17 +167,8 @@ def _routes(site):
     return routes
 
 
-def _images(deployments):
-    images = {}
-    for planned in deployments:
-        names = images.setdefault(planned["accelerator"], [])
-        if planned["image"] not in names:
-            names.append(planned["image"])
-    return images
-
-
 def _digests(lock):
-    return {name: digest for name, digest in _texts(lock).items() if _image_names.DIGEST.match(digest)}
+    return {name: digest for name, digest in _texts(lock).items() if _images.DIGEST.match(digest)}
 
 
 def _texts(value):
