@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _shown
@@ -90,7 +91,7 @@ def _read(text):
 
 def number(value):
     """The number an engine reads in a value (`128k` is 128000, `1K` is 1024), or None. Huge ones are cut to _MOST."""
-    if isinstance(value, bool) or value != value:
+    if isinstance(value, bool) or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, (int, float)):
         return max(-_MOST, min(_MOST, value))

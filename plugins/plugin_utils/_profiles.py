@@ -80,7 +80,7 @@ class Profiles:
         """The compute capability that is missing, or None. `lifted`: first parts that an image adds."""
         capability = self.accelerator(accelerator).get("compute_capability")
         needed = _mapping(self.family(family).get("compute_capabilities"))
-        if not capability or not needed or int(str(capability).split(".")[0]) in (*needed["majors"], *lifted):
+        if not capability or not needed or int(str(capability).split(".", maxsplit=1)[0]) in (*needed["majors"], *lifted):
             return None
         return needed
 
