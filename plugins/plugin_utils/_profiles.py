@@ -80,9 +80,10 @@ class Profiles:
         """The compute capability that is missing, or None. `lifted`: first parts that an image adds."""
         capability = self.accelerator(accelerator).get("compute_capability")
         needed = _mapping(self.family(family).get("compute_capabilities"))
-        if not capability or not needed or int(str(capability).split(".", maxsplit=1)[0]) in (*needed["majors"], *lifted):
+        if not capability or not needed:
             return None
-        return needed
+        major = int(str(capability).partition(".")[0])
+        return None if major in (*needed["majors"], *lifted) else needed
 
     def served_by(self, family):
         return [name for name in self.accelerators() if self.runs_on(family, name)]
