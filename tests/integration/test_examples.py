@@ -17,7 +17,7 @@ from playbooks import ROOT, play
 
 NAMES = sorted(path.stem for path in (ROOT / "plugins" / "modules").glob("*.py"))
 #: A play of its own, which the tests of the playbook run.
-NOT_TASKS = {"preflight"}
+NOT_TASKS = {"preflight", "plan"}
 #: The first release that has all an example uses.
 NEEDS = {"api_key": "2.2", "api_key_info": "2.2", "model": "2.3"}
 ADDRESS = "http://10.0.0.10"
@@ -124,11 +124,12 @@ def test_no_secret_is_seen(runs, secrets):
         secrets.check(run.output, "ansible-playbook -vvv")
 
 
-def test_example_of_preflight(tmp_path):
-    """It judges an inventory whose images are not pinned."""
-    plays = yaml.safe_load(importlib.import_module(MODULES + "preflight").EXAMPLES)
+@pytest.mark.parametrize(("name", "told"), [("preflight", "No host was touched."), ("plan", "1 deployment planned")])
+def test_example_that_is_a_play(tmp_path, name, told):
+    """Both judge an inventory whose images are not pinned."""
+    plays = yaml.safe_load(importlib.import_module(MODULES + name).EXAMPLES)
     variables = {"gpustack_admin_password": "River.2.ocean"}
     run = play(plays, "-i", ROOT / "inventories" / "single_node", variables=variables, directory=tmp_path)
     assert run.code == 2
     assert "ERROR image_moving_unlocked" in run.output
-    assert "No host was touched." in run.output
+    assert told in run.output
