@@ -38,7 +38,7 @@ def facts(read_result, read_on):
 
 def _model(config):
     """The keys of the language model: vision models nest them, and their top level holds the rest."""
-    return {**config, **_dict(config.get("text_config"))}
+    return {**config, **_data.mapping(config.get("text_config"))}
 
 
 def _layout(config, dspark_json):
@@ -46,7 +46,7 @@ def _layout(config, dspark_json):
         return "report_a"
     if _has_dspark_keys(config):
         return "fused"
-    if _has_dspark_keys(_dict(config.get("text_config"))):
+    if _has_dspark_keys(_data.mapping(config.get("text_config"))):
         return "nested"
     return "draft" if _is_draft(config) else "none"
 
@@ -69,7 +69,7 @@ def _is_speculators(config):
 
 
 def _family(config):
-    types = [config.get("model_type"), _dict(config.get("text_config")).get("model_type")]
+    types = [config.get("model_type"), _data.mapping(config.get("text_config")).get("model_type")]
     for name in _data.names("families"):
         known = _data.load(f"families/{name}.yml").get("model_types") or []
         if any(model_type in known for model_type in types):
@@ -85,7 +85,7 @@ def _format(model, found):
     quantisation = model.get("quantization_config")
     if quantisation is None:
         return "none"
-    quantisation = _dict(quantisation)
+    quantisation = _data.mapping(quantisation)
     method = quantisation.get("quant_method")
     if method == "modelopt":
         return {"FP8": "fp8", "NVFP4": "fp4"}.get(str(quantisation.get("quant_algo")), "unknown")
@@ -98,7 +98,7 @@ def _format(model, found):
 
 
 def _compressed_tensors(quantisation):
-    groups = [_dict(group) for group in _dict(quantisation.get("config_groups")).values()]
+    groups = [_data.mapping(group) for group in _data.mapping(quantisation.get("config_groups")).values()]
     kinds = {(str(weights.get("type")), str(weights.get("num_bits"))) for weights in map(_weights, groups) if weights}
     # Four-bit integers may come from AWQ or from GPTQ; the file does not tell.
     known = {("float", "8"): "fp8", ("float", "4"): "fp4", ("int", "8"): "w8a8"}
@@ -106,7 +106,7 @@ def _compressed_tensors(quantisation):
 
 
 def _weights(group):
-    return _dict(group.get("weights"))
+    return _data.mapping(group.get("weights"))
 
 
 def _missing(layout, model, found):
@@ -163,14 +163,14 @@ def _dotted(model, keys):
     for key in keys:
         value = model
         for part in key.split("."):
-            value = _dict(value).get(part)
+            value = _data.mapping(value).get(part)
         yield key, value
 
 
 def _stages(model):
     names = ["n_mtp_layers", "dspark_num_mtp_layers"]
     # V4.1, whose keys are nested, also takes this one; V4 has 1 there and three stages.
-    names += ["num_nextn_predict_layers"] if _dict(model.get("text_config")) else []
+    names += ["num_nextn_predict_layers"] if _data.mapping(model.get("text_config")) else []
     told = next(filter(None, (_positive(model.get(name)) for name in names)), None)
     return told or _data.load("checkpoints.yml")["default_stages"]
 
@@ -195,10 +195,6 @@ def _prefix(layout):
 
 def _shown(value):
     return "missing" if value is None else repr(value)[:80]
-
-
-def _dict(value):
-    return value if isinstance(value, dict) else {}
 
 
 def _list(value):

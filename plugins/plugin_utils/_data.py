@@ -55,6 +55,11 @@ def _read(path):
         return yaml.load(stream, Loader=_LOADER)
 
 
+def mapping(value):
+    """The value where it is a mapping, else an empty one: a value of another type has its finding elsewhere."""
+    return value if isinstance(value, dict) else {}
+
+
 def plain(value):
     """A copy made of plain dict, list, str, int, float, bool and None.
 

@@ -38,7 +38,7 @@ class Layer:
     data: dict
 
     def get(self, key):
-        return _mapping(self.data.get(key))
+        return _data.mapping(self.data.get(key))
 
     def source(self, name):
         sources = self.get("sources")
@@ -49,7 +49,7 @@ class Profiles:
     """The collection's profiles, with those of one site (gpustack_profiles) over them."""
 
     def __init__(self, site=None):
-        self._site = _mapping(site)
+        self._site = _data.mapping(site)
 
     def accelerators(self):
         return self._names("accelerators")
@@ -71,7 +71,7 @@ class Profiles:
         """Whether the engines of this collection run the family on the accelerator; `lifted` as in lacks_kernel."""
         profile, card = self.family(family), self.accelerator(accelerator)
         return (
-            card.get("platform") in _mapping(profile.get("formats"))
+            card.get("platform") in _data.mapping(profile.get("formats"))
             and self.lacks_kernel(family, accelerator, lifted) is None
             and (self.has_pair(family, accelerator) or not profile.get("needs_pair"))
         )
@@ -79,7 +79,7 @@ class Profiles:
     def lacks_kernel(self, family, accelerator, lifted=()):
         """The compute capability that is missing, or None. `lifted`: first parts that an image adds."""
         capability = self.accelerator(accelerator).get("compute_capability")
-        needed = _mapping(self.family(family).get("compute_capabilities"))
+        needed = _data.mapping(self.family(family).get("compute_capabilities"))
         if not capability or not needed:
             return None
         major = int(str(capability).partition(".")[0])
@@ -105,7 +105,7 @@ class Profiles:
                 Layer(f"{prefix}family {family}", family_data),
                 Layer(
                     f"{prefix}family {family} on {platform}",
-                    _mapping(_mapping(family_data.get("platforms")).get(platform)),
+                    _data.mapping(_data.mapping(family_data.get("platforms")).get(platform)),
                 ),
                 Layer(f"{prefix}pair {family} x {accelerator}", read("pairs", f"{family}__{accelerator}")),
             ]
@@ -114,12 +114,12 @@ class Profiles:
     def own_layers(self):
         """(where in gpustack_profiles, layer) of all that the site wrote."""
         for kind in REQUIRED:
-            for name, entry in _mapping(self._site.get(kind)).items():
+            for name, entry in _data.mapping(self._site.get(kind)).items():
                 where = f"{kind}.{_shown.name(name)}"
-                yield where, Layer(where, _mapping(entry))
-                for platform, data in _mapping(_mapping(entry).get("platforms")).items():
+                yield where, Layer(where, _data.mapping(entry))
+                for platform, data in _data.mapping(_data.mapping(entry).get("platforms")).items():
                     below = f"{where}.platforms.{_shown.name(platform)}"
-                    yield below, Layer(below, _mapping(data))
+                    yield below, Layer(below, _data.mapping(data))
 
     def platform(self, name):
         return _data.load(f"platforms/{name}.yml")
@@ -141,11 +141,11 @@ class Profiles:
 
     def _own(self, kind):
         """Names the site added, as far as they are complete."""
-        entries = _mapping(self._site.get(kind))
+        entries = _data.mapping(self._site.get(kind))
         return [str(name) for name, entry in entries.items() if name in _data.names(kind) or not lacking(kind, entry)]
 
     def _of_site(self, kind, name):
-        return _mapping(_mapping(self._site.get(kind)).get(name))
+        return _data.mapping(_data.mapping(self._site.get(kind)).get(name))
 
     def _merged(self, kind, name, what):
         known = self._names(kind)
@@ -158,21 +158,16 @@ class Profiles:
 
 def lacking(kind, entry):
     """The keys that a profile of a site's own still needs."""
-    return [key for key in REQUIRED[kind] if _mapping(entry).get(key) is None]
+    return [key for key in REQUIRED[kind] if _data.mapping(entry).get(key) is None]
 
 
 def taken_out(kind, entry):
     """The keys that every profile needs and that a site has set to null."""
-    return [key for key in lacking(kind, entry) if key in _mapping(entry)]
+    return [key for key in lacking(kind, entry) if key in _data.mapping(entry)]
 
 
 def _built_in(kind, name):
     return _data.load(f"{kind}/{name}.yml") if name in _data.names(kind) else {}
-
-
-def _mapping(value):
-    """A value of another type has its finding elsewhere and counts as nothing here."""
-    return value if isinstance(value, dict) else {}
 
 
 def nearest(name, known, cutoff=0.6):

@@ -53,8 +53,8 @@ def _planned(site):
         hosts=site.accelerator_hosts(),
         rewrites=_texts(site.value("gpustack_registry_rewrites")),
         lock=_digests(site.value("gpustack_artefacts_lock")),
-        profiles=_mapping(site.value("gpustack_profiles")),
-        engine_images=_mapping(site.value("gpustack_engine_images")),
+        profiles=_data.mapping(site.value("gpustack_profiles")),
+        engine_images=_data.mapping(site.value("gpustack_engine_images")),
         checkpoints=_checkpoints(site),
     )
     for index, model in site.models():
@@ -173,8 +173,4 @@ def _digests(lock):
 
 def _texts(value):
     """The entries of a mapping that are texts; the others have findings of their own."""
-    return {key: item for key, item in _mapping(value).items() if isinstance(key, str) and isinstance(item, str)}
-
-
-def _mapping(value):
-    return value if isinstance(value, dict) else {}
+    return {key: item for key, item in _data.mapping(value).items() if isinstance(key, str) and isinstance(item, str)}
