@@ -1,6 +1,8 @@
 # make demo   builds the lab and runs site.yml on it
 # make test   lint, unit tests, the lab, the end-to-end tests; prints what ran
 # make test-api  the modules against a GPUStack server from PyPI; GPUSTACK=2.3.0,2.1.2 chooses the versions
+# make device-check  the probe on this machine's real NVIDIA cards: Python's standard library alone, no network; what it
+#             saw is stored in recorded/
 # make clean  removes what these made
 LAB ?= lab
 GPUSTACK ?= 2.3.0
@@ -15,7 +17,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Before anything is installed: is there room for a lab?
 OWNER := $(PYTHON) lab/owner.py $(LAB) $(CURDIR)
 
-.PHONY: demo owner lab test test-api test-full lint unit clean
+.PHONY: demo owner lab test test-api test-full lint unit device-check clean
 
 demo: owner lab
 	$(SITE)
@@ -40,6 +42,9 @@ lint: $(VENV)/.ready-dev
 
 unit: $(VENV)/.ready-dev
 	$(BIN)/python tests/run.py --only unit
+
+device-check:
+	$(PYTHON) tools/device_check.py recorded
 
 clean: owner $(VENV)/.ready
 	$(BIN)/ansible-playbook lab/destroy.yml

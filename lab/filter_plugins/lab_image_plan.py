@@ -16,13 +16,17 @@ def context_digest(directory, arguments):
     return digest.hexdigest()[:12]
 
 
-def lab_image_plan(images, root, base, base_id):
-    """The images with `path`, `arguments` and `reference` (gpustack-lab/<name>:<digest>) added."""
+def lab_image_plan(images, root, bases, base_ids):
+    """The images with `path`, `arguments` and `reference` (gpustack-lab/<name>:<digest>) added.
+
+    bases, base_ids: name and id of the base image by release.
+    """
     planned = []
     for image in images:
         path = str(Path(root) / image["context"])
-        arguments = {"BASE": base, **image.get("arguments", {})}
-        reference = f"gpustack-lab/{image['name']}:{context_digest(path, {**arguments, 'BASE': base_id})}"
+        release = image.get("base", "bookworm")
+        arguments = {"BASE": bases[release], **image.get("arguments", {})}
+        reference = f"gpustack-lab/{image['name']}:{context_digest(path, {**arguments, 'BASE': base_ids[release]})}"
         planned.append(dict(image, path=path, arguments=arguments, reference=reference))
     return planned
 

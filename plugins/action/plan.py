@@ -9,7 +9,6 @@ import os
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.inferops.gpustack.plugins.module_utils import _atomic_file
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
     _findings,
     _inventory_reader,
@@ -17,6 +16,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
     _plan_text,
     _preflight,
     _report,
+    _report_files,
     _site_plan,
 )
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import Site
@@ -31,8 +31,6 @@ _CHOICES = {
     "plan_from": ("gpustack_plan_from", ("inventory", "facts")),
     "language": ("gpustack_report_language", _report.LANGUAGES),
 }
-# For everybody: the plan shows no secret.
-_FILE_MODE = 0o644
 
 
 class ActionModule(ActionBase):
@@ -56,12 +54,12 @@ class ActionModule(ActionBase):
         if not printed or self._display.verbosity:
             result.update(report=report, plan=document)
         files = _files(document, options) if options["dest"] else {}
-        before = {path: _read(path) for path in files}
+        before = {path: _report_files.read(path) for path in files}
         changed = [path for path in files if before[path] != files[path]]
         if changed and not self._task.check_mode:
             _write(options["dest"], {path: files[path] for path in changed})
         failed = _findings.has_errors(findings)
-        written = _written(files, changed, self._task.check_mode)
+        written = _report_files.written(files, changed, self._task.check_mode)
         if printed and written and not failed:
             # Ansible shows the message of a task that failed, and of no other.
             self._display.display(f"{written}\n")
@@ -74,7 +72,7 @@ class ActionModule(ActionBase):
         )
         if self._task.diff:
             result["diff"] = [
-                _difference(path, before[path], files[path]) for path in changed if path.endswith(".json")
+                _report_files.difference(path, before[path], files[path]) for path in changed if path.endswith(".json")
             ]
         return result
 
@@ -103,35 +101,8 @@ def _files(document, options):
     }
 
 
-def _read(path):
-    try:
-        with open(path, encoding="utf-8") as stream:
-            return stream.read()
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
-def _difference(path, before, after):
-    return {"before_header": path, "after_header": path, "before": before or "", "after": after}
-
-
 def _write(directory, files):
     try:
-        _atomic_file.make_directory(os.path.abspath(directory))
-        for path, text in files.items():
-            with _atomic_file.candidate(path, text, _FILE_MODE) as complete:
-                _atomic_file.commit(complete, path)
-    except OSError as error:
-        raise AnsibleActionFail(
-            f"cannot write the plan into {directory}: {error.strerror}; set gpustack_report_dir (option dest) to "
-            "a directory that can be written, or to an empty text to write nothing"
-        ) from None
-
-
-def _written(files, changed, check_mode):
-    """Where the plan is, in words; empty where it is in no file."""
-    same = [path for path in files if path not in changed]
-    word = "would be written" if check_mode else "written"
-    parts = [f"{word}: {', '.join(changed)}"] if changed else []
-    parts += [f"unchanged: {', '.join(same)}"] if same else []
-    return "; ".join(parts)
+        _report_files.write(directory, files, "the plan")
+    except _report_files.ReportError as error:
+        raise AnsibleActionFail(str(error)) from None

@@ -42,11 +42,11 @@ def leftover_prefix(path):
     return f".{os.path.basename(path)}.gpustack-"
 
 
-def remove_leftovers(path):
+def remove_leftovers(path, keep=()):
     """Temporary files of a writer that was killed. Call it with the directory locked."""
     directory = os.path.dirname(path)
     for name in os.listdir(directory):
-        if name.startswith(leftover_prefix(path)):
+        if name.startswith(leftover_prefix(path)) and os.path.join(directory, name) not in keep:
             os.unlink(os.path.join(directory, name))
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 
 # Lists that several writers add to; any other list is one writer's value as a whole.
 UNION_LISTS = ("insecure-registries", "registry-mirrors")
 
+# moby daemon/reload.go and daemon/reload_unix.go, 20.10 to 28; the other keys count when dockerd starts.
 RELOADABLE = frozenset(
     (
         "allow-nondistributable-artifacts",
@@ -24,26 +26,47 @@ RELOADABLE = frozenset(
         "max-concurrent-downloads",
         "max-concurrent-uploads",
         "max-download-attempts",
+        "network-diagnostic-port",
         "registry-mirrors",
         "runtimes",
         "shutdown-timeout",
     )
 )
-RELOADABLE_PREFIX = "cluster-"
+# On reload dockerd forgets the old value of these only; of the others it keeps it when the key is gone.
+FORGOTTEN_ON_RELOAD = frozenset(
+    (
+        "authorization-plugins",
+        "features",
+        "max-concurrent-downloads",
+        "max-concurrent-uploads",
+        "max-download-attempts",
+        "network-diagnostic-port",
+    )
+)
 # dockerd accepts these on reload and acts on them only when it starts.
 START_ONLY_FEATURES = ("cdi", "containerd-snapshotter")
+# What a log driver is told is of no use to another one, which may refuse it.
+BELONGS_TO = {"log-opts": "log-driver"}
+
+STRENGTH = ("none", "reload", "restart")
+SHOWN = 100
+URL_PASSWORD = re.compile(r"://[^/@\s:\"]*:([^@/\s\"]+)@")
 
 
 class DaemonJsonError(Exception):
-    """The file cannot be merged without losing something; the message says what to do."""
+    """The file cannot be merged without losing something; each problem says what is there and what to do."""
+
+    def __init__(self, problems):
+        self.problems = [problems] if isinstance(problems, str) else list(problems)
+        super().__init__("; ".join(self.problems))
 
 
 KINDS = (
-    (bool, "boolean"),  # before the number, which a Python bool is too
-    ((int, float), "number"),
-    (str, "string"),
-    (list, "list"),
-    (dict, "object"),
+    (bool, "a boolean"),  # before the number, which a Python bool is too
+    ((int, float), "a number"),
+    (str, "a string"),
+    (list, "a list"),
+    (dict, "an object"),
 )
 
 
@@ -51,31 +74,74 @@ def _kind(value):
     return next((name for kind, name in KINDS if isinstance(value, kind)), "null")
 
 
-def _pairs(pairs):
-    names = [name for name, _value in pairs]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise DaemonJsonError("the same key is there twice, keep one of them: " + ", ".join(twice))
-    return dict(pairs)
+def without_passwords(text):
+    return URL_PASSWORD.sub(lambda found: found.group().replace(f":{found.group(1)}@", ":********@"), text)
 
 
-def _constant(text):
-    raise DaemonJsonError(f"{text} is not a JSON number; correct it")
+def _excerpt(text):
+    """As much of a text as fits into a message."""
+    text = without_passwords(text).strip()
+    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
+
+
+def _place(text, position):
+    line = text.count("\n", 0, position) + 1
+    start = text.rfind("\n", 0, position) + 1
+    return f"line {line}, column {position - start + 1}: {_excerpt(text[start:].partition(chr(10))[0])}"
 
 
 def parse(raw):
     """The object in the bytes of a daemon.json; {} for an empty file, as dockerd reads it."""
     if not raw.strip():
         return {}
-    try:
-        document = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_pairs, parse_constant=_constant)
-    except ValueError as error:
-        raise DaemonJsonError(f"it is not JSON ({error}); correct it, or move it away to start anew") from error
-    if not isinstance(document, dict):
-        raise DaemonJsonError(
-            f"it holds a JSON {_kind(document)} where an object is expected; correct it, or move it away to start anew"
+    problems = []
+
+    def pairs(found):
+        names = [name for name, _value in found]
+        problems.extend(
+            f"the key {name} is there {names.count(name)} times in one object, and only the last would count: keep one"
+            for name in sorted(set(names))
+            if names.count(name) > 1
         )
+        return dict(found)
+
+    def constant(word):
+        problems.append(f"{word} is not a JSON number: correct it")
+
+    text = _decoded(raw)
+    decoder = json.JSONDecoder(object_pairs_hook=pairs, parse_constant=constant)
+    try:
+        document, end = decoder.raw_decode(text, len(text) - len(text.lstrip()))
+    except json.JSONDecodeError as error:
+        raise DaemonJsonError(
+            f"it is not JSON ({error.msg}), {_place(text, error.pos)}; correct it, or move the file away to start anew"
+        ) from error
+    except RecursionError as error:
+        raise DaemonJsonError("it is nested too deeply to be read; move the file away to start anew") from error
+    rest = text[end:].lstrip()
+    if rest:
+        what = "a second JSON document begins at" if rest[0] in "{[" else "text follows the JSON document at"
+        problems.append(f"{what} {_place(text, len(text) - len(rest))}; make it one object")
+    elif not isinstance(document, dict):
+        problems.append(
+            f"it holds {_kind(document)} where an object is expected: {_excerpt(text)}; "
+            "correct it, or move the file away to start anew"
+        )
+    if problems:
+        raise DaemonJsonError(problems)
     return document
+
+
+def _decoded(raw):
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        column = error.start - raw.rfind(b"\n", 0, error.start)
+        raise DaemonJsonError(
+            f"it is not UTF-8 text: byte 0x{raw[error.start]:02x} at line {line}, column {column}; correct it, or move "
+            "the file away to start anew"
+        ) from error
 
 
 def render(document):
@@ -101,18 +167,34 @@ def without(document, owned):
     return result
 
 
-def merged(document, settings, trail=""):
+def completed(document, settings, defaults):
+    """The settings, and those of the defaults that neither they nor the document have something in the place of."""
+    present = {name for name in (*document, *settings) if settings.get(name, document.get(name)) is not None}
+    chosen = {name: value for name, value in defaults.items() if not {name, BELONGS_TO.get(name)} & present}
+    return dict(chosen, **settings)
+
+
+def merged(document, settings):
     """A copy of the document with the settings merged in; keys that only the document has stay as they are."""
+    problems = []
+    result = _merged(document, settings, "", problems)
+    if problems:
+        raise DaemonJsonError(problems)
+    return result
+
+
+def _merged(document, settings, trail, problems):
     result = dict(document)
     for name, wanted in settings.items():
         path = trail + name
         present = result.get(name)
         if present is not None and _kind(present) != _kind(wanted):
-            raise DaemonJsonError(
-                f"{path} is a {_kind(present)} there and a {_kind(wanted)} in the settings; correct the wrong one"
+            problems.append(
+                f"{path} is {_kind(present)} there, {_excerpt(json.dumps(present))}, and {_kind(wanted)} in the "
+                "settings: correct the wrong one"
             )
-        if isinstance(wanted, dict):
-            result[name] = merged(present or {}, wanted, path + ".")
+        elif isinstance(wanted, dict):
+            result[name] = _merged(present or {}, wanted, path + ".", problems)
         elif path in UNION_LISTS and present:
             result[name] = present + [item for item in wanted if item not in present]
         else:
@@ -133,8 +215,16 @@ def action_for(before, after):
     names = changed_keys(before, after)
     if not names:
         return "none"
-    if all(name in RELOADABLE or name.startswith(RELOADABLE_PREFIX) for name in names):
+    if all(_reloads(name, after) for name in names):
         old, new = before.get("features") or {}, after.get("features") or {}
         if not any(canonical(old.get(name)) != canonical(new.get(name)) for name in START_ONLY_FEATURES):
             return "reload"
     return "restart"
+
+
+def _reloads(name, after):
+    return name in RELOADABLE and (name in after or name in FORGOTTEN_ON_RELOAD)
+
+
+def stronger(*actions):
+    return max(actions, key=STRENGTH.index)

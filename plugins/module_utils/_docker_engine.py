@@ -1,107 +1,29 @@
 # Copyright: Contributors to inferops.gpustack
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ask Docker Engine over its unix socket; neither the docker command nor a Python SDK is needed."""
+"""What Docker Engine tells about itself, its images and its containers."""
 
 from __future__ import annotations
 
-import errno
-import http.client
-import json
 import os
 import re
-import socket
 import stat
-import time
 from urllib.parse import quote
 
+from ansible_collections.inferops.gpustack.plugins.module_utils import _docker_kind
+from ansible_collections.inferops.gpustack.plugins.module_utils._docker_http import Engine, EngineError, of_type
 from ansible_collections.inferops.gpustack.plugins.module_utils._host_finding import finding
 
-DAEMONS = ("usr/bin/dockerd", "usr/local/bin/dockerd")
-OURS = "gpustack"
+CONTAINERD_CONFIG = "etc/containerd/config.toml"
+CONTAINERD_ROOT = "/var/lib/containerd"
+CONTAINERD_STORE = "io.containerd.snapshotter.v1"
+# Containers that this collection runs; their names may carry more, such as a number.
+OURS = ("gpustack-server", "gpustack-worker")
+INSPECTED = "gpustack"
+# gpustack-runtime, deployer/docker.py: on every container that GPUStack starts.
+GPUSTACK_LABEL = "runtime.gpustack.ai/workload"
+ACCOUNT = re.compile(r"(?<=://)[^/]*@")
 DIGEST_ONLY = re.compile(r"^(sha256:)?[0-9a-f]{12,64}$")
-
-
-class EngineError(Exception):
-    """The engine gave no usable answer. kind: silent, refused, denied, not-an-engine, gone or failed."""
-
-    def __init__(self, kind, message):
-        super().__init__(message)
-        self.kind = kind
-
-
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path, timeout):
-        super().__init__("localhost", timeout=timeout)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
-
-
-class Engine:
-    """All requests together end by one deadline: a hanging engine costs the time-out once."""
-
-    def __init__(self, path, timeout):
-        self.path = path
-        self.timeout = timeout
-        self.deadline = time.monotonic() + timeout
-
-    def get(self, endpoint):
-        connection = UnixConnection(self.path, self._remaining())
-        try:
-            connection.request("GET", endpoint, headers={"Host": "docker"})
-            # A response that ends with the connection takes the socket over from http.client.
-            channel = connection.sock
-            response = connection.getresponse()
-            body = self._read(channel, response)
-        except (socket.timeout, BlockingIOError) as error:  # the latter: connect() to a socket with a full backlog
-            raise self._silent(endpoint) from error
-        except PermissionError as error:
-            raise EngineError("denied", f"no permission to use {self.path}") from error
-        except OSError as error:
-            kind = "refused" if error.errno in (errno.ECONNREFUSED, errno.ENOENT) else "failed"
-            raise EngineError(kind, f"{endpoint}: {error.strerror or error}") from error
-        except http.client.HTTPException as error:
-            raise EngineError("not-an-engine", f"{endpoint}: the answer is not HTTP ({error!r})") from error
-        finally:
-            connection.close()
-        return self._decoded(endpoint, response.status, body)
-
-    def _remaining(self):
-        remaining = self.deadline - time.monotonic()
-        if remaining <= 0:
-            raise self._silent("the next request")
-        return remaining
-
-    def _read(self, channel, response):
-        chunks = []
-        while not response.isclosed():
-            channel.settimeout(self._remaining())
-            chunk = response.read1(65536)
-            if not chunk:
-                break
-            chunks.append(chunk)
-        return b"".join(chunks)
-
-    def _silent(self, endpoint):
-        return EngineError("silent", f"no complete answer to {endpoint} within {self.timeout} s")
-
-    @staticmethod
-    def _decoded(endpoint, status, body):
-        text = body.decode("utf-8", "replace")
-        try:
-            document = json.loads(text)
-        except ValueError as error:
-            raise EngineError(
-                "not-an-engine", f"{endpoint}: status {status} with a body that is not JSON: {text[:120]!r}"
-            ) from error
-        if status != 200:
-            message = document.get("message", text[:120]) if isinstance(document, dict) else text[:120]
-            raise EngineError("gone" if status == 404 else "failed", f"{endpoint}: status {status}, {message}")
-        return document
 
 
 def canonical_image(reference):
@@ -123,11 +45,22 @@ def empty_facts():
     return {
         "present": False,
         "answers": False,
+        "kind": "",
         "version": "",
+        "os_packaged": "",
         "runtimes": [],
         "default_runtime": "",
         "data_root": "",
+        "storage_driver": "",
+        "image_store": "",
+        "containerd_root": CONTAINERD_ROOT,
+        "cgroup_driver": "",
+        "cgroup_version": "",
+        "live_restore": None,
+        "logging_driver": "",
+        "registry_mirrors": [],
         "insecure_registries": [],
+        "cdi_spec_dirs": [],
         "images": [],
         "containers": [],
     }
@@ -136,28 +69,41 @@ def empty_facts():
 def read_engine(sysroot, socket_path, timeout):
     """(engine facts, published ports per container, findings)."""
     facts = empty_facts()
+    facts["containerd_root"] = _containerd_root(sysroot)
+    facts["os_packaged"] = _docker_kind.package(sysroot)
+    installed = _docker_kind.has_daemon(sysroot)
+    findings = _docker_kind.judge_files(sysroot, facts)
     try:
         mode = os.stat(socket_path).st_mode
     except OSError:
         mode = None
-    facts["present"] = mode is not None or any(sysroot.lexists(path) for path in DAEMONS)
+    facts["present"] = installed or mode is not None or facts["kind"] == "snap"
     if mode is None:
-        return facts, [], _absent_findings(facts["present"], socket_path)
+        return facts, [], findings + _absent_findings(installed, socket_path)
     if not stat.S_ISSOCK(mode):
         error = EngineError("not-an-engine", "the path is not a socket")
-        return facts, [], [_unanswered(socket_path, error)]
-    return _ask(Engine(socket_path, timeout), facts)
+        return facts, [], [*findings, _unanswered(socket_path, error)]
+    published, more_findings = _ask(sysroot, Engine(socket_path, timeout), facts)
+    return facts, published, findings + more_findings
 
 
-def _ask(engine, facts):
+def _containerd_root(sysroot):
+    """What stands in the file before its first table, else the default. Python reads TOML from 3.11 on only."""
+    top = re.split(r"^\s*\[", sysroot.read(CONTAINERD_CONFIG) or "", maxsplit=1, flags=re.MULTILINE)[0]
+    match = re.search(r"""^\s*root\s*=\s*(["'])(.+?)\1""", top, re.MULTILINE)
+    return match.group(2) if match else CONTAINERD_ROOT
+
+
+def _ask(sysroot, engine, facts):
+    """(published ports, findings)."""
     try:
-        version = _of_type(engine.get("/version"), dict, "/version")
+        version = of_type(engine.get("/version"), dict, "/version")
     except EngineError as error:
-        return facts, [], [_unanswered(engine.path, error)]
+        return [], [_unanswered(engine.path, error)]
     facts["answers"] = True
     facts["version"] = str(version.get("Version") or "")
-    findings = _kind_findings(engine.path, version)
-    published = []
+    facts["os_packaged"] = facts["os_packaged"] or _docker_kind.package(sysroot, version)
+    published, findings = [], _docker_kind.judge_version(engine.path, facts, version)
     for step in (_read_info, _read_images, _read_containers):
         try:
             more_findings, more_published = step(engine, facts)
@@ -169,54 +115,45 @@ def _ask(engine, facts):
                 break
         except (AttributeError, KeyError, TypeError) as error:
             findings.append(_incomplete(engine.path, f"an answer of an unexpected shape: {error!r}"))
-    return facts, published, findings
-
-
-def _of_type(document, kind, endpoint):
-    if not isinstance(document, kind):
-        raise EngineError("not-an-engine", f"{endpoint}: a JSON {type(document).__name__} instead of a {kind.__name__}")
-    return document
+    return published, findings
 
 
 def _read_info(engine, facts):
-    info = _of_type(engine.get("/info"), dict, "/info")
-    facts["runtimes"] = sorted(info.get("Runtimes") or {})
-    facts["default_runtime"] = str(info.get("DefaultRuntime") or "")
-    facts["data_root"] = str(info.get("DockerRootDir") or "")
+    info = of_type(engine.get("/info"), dict, "/info")
     registries = info.get("RegistryConfig") or {}
     insecure = [name for name, index in (registries.get("IndexConfigs") or {}).items() if not index.get("Secure", True)]
-    facts["insecure_registries"] = sorted(insecure + (registries.get("InsecureRegistryCIDRs") or []))
-    findings = []
-    if info.get("OperatingSystem") == "Docker Desktop":
-        findings.append(
-            finding(
-                "engine_is_docker_desktop",
-                "error",
-                engine.path,
-                "OperatingSystem: Docker Desktop",
-                "Docker Engine on Linux; GPUStack workers do not run on Docker Desktop",
-                "install Docker Engine inside the Linux system (for Windows: inside the WSL distribution)",
-                "gpustack/gpustack#3549",
-            )
-        )
-    if any("name=rootless" in str(option) for option in info.get("SecurityOptions") or []):
-        findings.append(
-            finding(
-                "engine_is_rootless",
-                "error",
-                engine.path,
-                "SecurityOptions: name=rootless",
-                "an engine that runs as root; GPUStack workers are privileged containers",
-                "install the system-wide Docker Engine, or set engine_socket to its socket",
-                "gpustack/gpustack#5263",
-            )
-        )
-    return findings, []
+    live_restore = info.get("LiveRestoreEnabled")
+    facts.update(
+        runtimes=sorted(info.get("Runtimes") or {}),
+        default_runtime=_text(info, "DefaultRuntime"),
+        data_root=_text(info, "DockerRootDir"),
+        storage_driver=_text(info, "Driver"),
+        image_store=_image_store(info),
+        cgroup_driver=_text(info, "CgroupDriver"),
+        cgroup_version=_text(info, "CgroupVersion"),
+        live_restore=live_restore if isinstance(live_restore, bool) else None,
+        logging_driver=_text(info, "LoggingDriver"),
+        registry_mirrors=[ACCOUNT.sub("", str(url)) for url in registries.get("Mirrors") or []],
+        insecure_registries=sorted(insecure + (registries.get("InsecureRegistryCIDRs") or [])),
+        cdi_spec_dirs=[str(path) for path in info.get("CDISpecDirs") or []],
+    )
+    return _docker_kind.judge_info(engine.path, facts, info), []
+
+
+def _text(info, key):
+    return str(info.get(key) or "")
+
+
+def _image_store(info):
+    if not info.get("Driver"):
+        return ""
+    status = [list(pair) for pair in info.get("DriverStatus") or []]
+    return "containerd" if ["driver-type", CONTAINERD_STORE] in status else "classic"
 
 
 def _read_images(engine, facts):
     names = set()
-    for image in _of_type(engine.get("/images/json"), list, "/images/json"):
+    for image in of_type(engine.get("/images/json"), list, "/images/json"):
         names.update(name for key in ("RepoTags", "RepoDigests") for name in image.get(key) or [])
     facts["images"] = sorted(canonical_image(name) for name in names if "<none>" not in name)
     return [], []
@@ -224,16 +161,17 @@ def _read_images(engine, facts):
 
 def _read_containers(engine, facts):
     findings, published, inspecting = [], [], True
-    for row in _of_type(engine.get("/containers/json?all=1"), list, "/containers/json"):
+    for row in of_type(engine.get("/containers/json?all=1"), list, "/containers/json"):
         name = _name_of(row)
         container = {
             "name": name,
+            "owner": _owner(name, row),
             "image": canonical_image(row.get("Image")),
             "running": row.get("State") == "running",
             "restart_count": None,
             "started_at": None,
         }
-        if name.startswith(OURS) and inspecting:
+        if name.startswith(INSPECTED) and inspecting:
             try:
                 _inspect(engine, row, container)
             except EngineError as error:
@@ -247,9 +185,15 @@ def _read_containers(engine, facts):
     return findings, published
 
 
+def _owner(name, row):
+    if GPUSTACK_LABEL in (row.get("Labels") or {}):
+        return "gpustack"
+    return "ours" if name.startswith(OURS) else ""
+
+
 def _inspect(engine, row, container):
     endpoint = f"/containers/{quote(str(row.get('Id') or container['name']), safe='')}/json"
-    details = _of_type(engine.get(endpoint), dict, endpoint)
+    details = of_type(engine.get(endpoint), dict, endpoint)
     # The list shows an id once the tag has moved on; the reference the container was made with is kept here only.
     container["image"] = canonical_image((details.get("Config") or {}).get("Image") or row.get("Image"))
     container["restart_count"] = details.get("RestartCount")
@@ -267,22 +211,6 @@ def _published(row):
         (port.get("IP") or "0.0.0.0", port["PublicPort"])
         for port in row.get("Ports") or []
         if port.get("PublicPort") and port.get("Type", "tcp") == "tcp"
-    ]
-
-
-def _kind_findings(socket_path, version):
-    components = [str((component or {}).get("Name")) for component in version.get("Components") or []]
-    if not any("podman" in name.lower() for name in components):
-        return []
-    return [
-        finding(
-            "engine_is_podman",
-            "error",
-            socket_path,
-            ", ".join(components),
-            "Docker Engine; GPUStack's worker starts its engines through it",
-            "remove podman-docker and install Docker Engine",
-        )
     ]
 
 

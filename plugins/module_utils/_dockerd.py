@@ -1,11 +1,18 @@
 # Copyright: Contributors to inferops.gpustack
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The running dockerd's command line: a key that is a flag there must not stand in daemon.json as well."""
+"""dockerd's command line: a key that is a flag there must not stand in daemon.json as well."""
 
 from __future__ import annotations
 
+import os
+
+from ansible_collections.inferops.gpustack.plugins.module_utils import _docker_unit
+
 DEFAULT_CONFIG = "/etc/docker/daemon.json"
+DEFAULT_ROOT = "/var/lib/docker"
+# moby daemon/cluster: there from joining a swarm to leaving it.
+SWARM_STATE = "swarm/docker-state.json"
 
 # Flags that go by another name in daemon.json; the others have the same one.
 KEY_OF_FLAG = {
@@ -35,14 +42,54 @@ KEY_OF_FLAG = {
 }
 
 
-def command_lines(sysroot):
-    """Arguments of every dockerd of this host; those inside containers are not its own."""
+# moby daemon/config/config.go: objects that are one option; the keys of any other object are options of their own.
+WHOLE_OBJECTS = (
+    "builder",
+    "default-network-opts",
+    "default-ulimits",
+    "features",
+    "log-opts",
+    "runtimes",
+)
+# The same file: dockerd takes these from both places.
+IN_BOTH = ("runtimes",)
+
+
+def processes(sysroot):
+    """Ids of every dockerd of this host; those inside containers are not its own."""
     own = sysroot.readlink("proc/self/ns/pid")
     for pid in sysroot.listdir("proc"):
         if not pid.isdigit() or (sysroot.read("proc", pid, "comm") or "").strip() != "dockerd":
             continue
         if sysroot.readlink("proc", pid, "ns/pid") == own:
-            yield [word for word in (sysroot.read("proc", pid, "cmdline") or "").split("\0") if word][1:]
+            yield pid
+
+
+def command_lines(sysroot):
+    """{where it is from: arguments} of every dockerd that runs; where none does, of the one systemd would start."""
+    running = {
+        f"process {pid}": [word for word in (sysroot.read("proc", pid, "cmdline") or "").split("\0") if word][1:]
+        for pid in processes(sysroot)
+    }
+    if running:
+        return running
+    unit = _docker_unit.arguments(sysroot)
+    return {} if unit is None else {_docker_unit.UNIT: unit}
+
+
+def last_start(sysroot):
+    """When the newest dockerd was started, in seconds since 1970; None where none runs."""
+    lines = (sysroot.read("proc/stat") or "").splitlines()
+    booted = next((int(line.split()[1]) for line in lines if line.startswith("btime ")), None)
+    if booted is None:
+        return None
+    starts = []
+    for pid in processes(sysroot):
+        # proc_pid_stat(5): the name in parentheses may hold spaces; starttime is the 20th field after it.
+        fields = (sysroot.read("proc", pid, "stat") or "").rpartition(")")[2].split()
+        if len(fields) > 19:
+            starts.append(booted + int(fields[19]) / os.sysconf("SC_CLK_TCK"))
+    return max(starts) if starts else None
 
 
 def flags(arguments):
@@ -63,11 +110,25 @@ def flags(arguments):
     return found, config
 
 
-def conflicts(sysroot, path, keys):
-    """["key (flag)"] of the keys that a running dockerd, which reads this file, has as flags."""
+def options(document):
+    """The options that a daemon.json sets, as dockerd counts them."""
+    names = set()
+    for key, value in document.items():
+        names.update(value if isinstance(value, dict) and key not in WHOLE_OBJECTS else [key])
+    return names - set(IN_BOTH)
+
+
+def conflicts(sysroot, path, document):
+    """["key (flag of where)"] of the options that dockerd, where it reads this file, has as flags as well."""
     clashes = set()
-    for arguments in command_lines(sysroot):
+    for where, arguments in command_lines(sysroot).items():
         found, config = flags(arguments)
-        if config == path:
-            clashes.update(f"{key} ({found[key]})" for key in keys if key in found)
+        if os.path.realpath(config) == os.path.realpath(path):
+            clashes.update(f"{key} ({found[key]} of {where})" for key in options(document) if key in found)
     return sorted(clashes)
+
+
+def in_swarm(sysroot, document):
+    """Whether dockerd would find itself a member of a swarm."""
+    root = document.get("data-root") or DEFAULT_ROOT
+    return isinstance(root, str) and sysroot.lexists(root, SWARM_STATE)

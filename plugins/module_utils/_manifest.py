@@ -9,7 +9,7 @@ import json
 import os
 
 VERSION = 1
-KINDS = ("file", "directory", "container", "image", "package", "volume", "network")
+KINDS = ("file", "directory", "container", "image", "package", "volume", "network", "maintenance")
 
 
 class ManifestError(Exception):

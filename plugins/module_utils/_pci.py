@@ -14,7 +14,7 @@ ADDRESS = re.compile(r"^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]$", re.IG
 HEX = re.compile(r"^(?:0x)?([0-9a-f]+)$", re.IGNORECASE)
 
 NVIDIA, HUAWEI = "10de", "19e5"
-VENDORS = (NVIDIA, HUAWEI)
+VENDORS = {NVIDIA: "nvidia", HUAWEI: "ascend"}
 # The same classes as GPUStack's own scan: network, display, processor, processing accelerator.
 ACCELERATOR_CLASSES = ("02", "03", "0b", "12")
 # A card that no table lists is reported only in these classes: NVIDIA also makes network adapters, and Huawei's server
@@ -34,10 +34,26 @@ def known_devices(devices):
     return {str(device["pci_id"]).lower(): device for device in devices}
 
 
-def scan(sysroot, devices):
+def accelerator(pci_id, address, known):
+    """A card as the bus and the table know it; the readers of the vendors' tools fill in the rest."""
+    row = known.get(pci_id) or {}
+    return {
+        "vendor": row.get("vendor") or VENDORS.get(pci_id.split(":")[0], ""),
+        "profile": row.get("profile") or "",
+        "pci_id": pci_id,
+        "address": address,
+        "memory_bytes": row.get("memory_bytes"),
+        "chips": 1,
+        "name": "",
+        "uuid": "",
+        "card": None,
+        "health": "unknown",
+        "mig": None,
+    }
+
+
+def scan(sysroot, known):
     """(accelerators, switches, findings), ordered by PCI address."""
-    known = known_devices(devices)
-    vendor_names = {pci_id.split(":")[0]: device.get("vendor") for pci_id, device in known.items()}
     accelerators, switches, unreadable, unlisted = [], [], [], []
     slots = set()
     for address in sysroot.listdir(DEVICES):
@@ -68,41 +84,30 @@ def scan(sysroot, devices):
         slots.add(slot)
         if not row:
             unlisted.append(f"{address} ({pci_id}, class {pci_class[:4]})")
-            row = {}
-        accelerators.append(
-            {
-                "vendor": row.get("vendor") or vendor_names.get(vendor) or vendor,
-                "profile": row.get("profile") or "",
-                "pci_id": pci_id,
-                "address": address,
-                "memory_bytes": row.get("memory_bytes"),
-            }
-        )
-    return accelerators, switches, _findings(sysroot, unreadable, unlisted)
-
-
-def _findings(sysroot, unreadable, unlisted):
-    findings = []
-    if unreadable:
-        findings.append(
-            finding(
-                "pci_unreadable",
-                "warning",
-                sysroot.path(DEVICES),
-                "no vendor, device and class could be read for: " + ", ".join(unreadable),
-                "hexadecimal files vendor, device and class below every address",
-                "read the named directories by hand; a card there is not counted",
-            )
-        )
+        accelerators.append(accelerator(pci_id, address, known))
+    findings = [_unreadable(sysroot, unreadable)] if unreadable else []
     if unlisted:
-        findings.append(
-            finding(
-                "accelerator_unlisted",
-                "note",
-                sysroot.path(DEVICES),
-                "cards that the device table does not list: " + ", ".join(unlisted),
-                "a row with the PCI id of every accelerator",
-                "declare gpustack_accelerator for this host, or add the card to the device table",
-            )
-        )
-    return findings
+        findings.append(unlisted_cards(sysroot.path(DEVICES), unlisted))
+    return accelerators, switches, findings
+
+
+def _unreadable(sysroot, addresses):
+    return finding(
+        "pci_unreadable",
+        "warning",
+        sysroot.path(DEVICES),
+        "no vendor, device and class could be read for: " + ", ".join(addresses),
+        "hexadecimal files vendor, device and class below every address",
+        "read the named directories by hand; a card there is not counted",
+    )
+
+
+def unlisted_cards(where, cards):
+    return finding(
+        "accelerator_unlisted",
+        "note",
+        where,
+        "cards that the device table does not list: " + ", ".join(cards),
+        "a row with the PCI id of every accelerator",
+        "declare gpustack_accelerator for this host, or add the card to the device table",
+    )

@@ -15,6 +15,11 @@ class Sysroot:
     def __init__(self, root="/"):
         self.root = root or "/"
 
+    @property
+    def is_real(self):
+        """Whether this is the running machine, so that system calls may speak for it."""
+        return os.path.realpath(self.root) == "/"
+
     def path(self, *parts):
         return os.path.join(self.root, *[part.lstrip("/") for part in parts])
 

@@ -14,12 +14,17 @@ description:
     not mentioned stay as they are.
   - Objects are merged. The lists C(insecure-registries) and C(registry-mirrors) are joined, in the order of the file
     and then of the settings. Every other value is replaced.
-  - A missing or empty file counts as an empty object. A file that is not a JSON object, or that holds another type
-    where settings are to be merged, is refused and left untouched. So is a link.
+  - A missing or empty file counts as an empty object. A file that is not one JSON object, that has a key twice, or
+    that holds another type where settings are to be merged, is refused and left untouched. So is a link, and a file
+    or directory that somebody else than root could change. One message names all of these.
   - The new content is judged by C(dockerd --validate) before it replaces the file, when C(dockerd) is of version 23
     or later.
-  - A key that the running C(dockerd) has as a flag is refused, because C(dockerd) does not start with both.
-  - The module does not touch the daemon; RV(action) says what it needs.
+  - A key that C(dockerd) has as a flag as well is refused, because C(dockerd) does not start with both. The flags are
+    those of the running C(dockerd), and where none runs those of its systemd unit. So is C(live-restore) on a member
+    of a swarm.
+  - The module does not touch the daemon; RV(action) says what it needs. Until O(taken_up) says that it was done, a
+    file beside O(path), C(.daemon.json.gpustack-pending), keeps it. So a run that is killed after it wrote the file,
+    and one that was told not to restart the daemon, leave word for the next.
   - Passwords in URLs (C(http://user:password@proxy)) are masked in the result and kept out of the host's system log.
 author:
   - InferOps contributors (@inferops)
@@ -48,6 +53,23 @@ options:
     type: list
     elements: str
     default: []
+  defaults:
+    description:
+      - Keys of C(daemon.json) to set only where neither the file nor O(settings) has them. A key that is there is not
+        merged with its default.
+      - A default for C(log-opts) counts only where there is no C(log-driver) either, as its options are its own.
+    type: dict
+    default: {}
+  validate:
+    description: Whether C(dockerd --validate) judges the new content.
+    type: bool
+    default: true
+  taken_up:
+    description:
+      - Says that the daemon did what RV(action) asked for, and does nothing else.
+      - Cannot be combined with O(settings), O(defaults) and O(state_of).
+    type: bool
+    default: false
 seealso:
   - name: dockerd reference
     description: Keys of daemon.json and which of them can be reloaded.
@@ -60,6 +82,7 @@ EXAMPLES = r"""
     settings:
       live-restore: true
       insecure-registries: ["10.0.0.5:5000"]
+    defaults:
       log-driver: json-file
       log-opts: {max-size: 100m, max-file: "3"}
   register: __container_engine_config
@@ -70,6 +93,11 @@ EXAMPLES = r"""
     state: "{{ __container_engine_config.action }}ed"
   when: __container_engine_config.action != 'none'
 
+- name: Remember that it did
+  inferops.gpustack.docker_daemon_config:
+    taken_up: true
+  when: __container_engine_config.action != 'none'
+
 - name: Take a runtime out again
   inferops.gpustack.docker_daemon_config:
     state_of: [runtimes/nvidia, default-runtime]
@@ -78,12 +106,21 @@ EXAMPLES = r"""
 RETURN = r"""
 action:
   description:
-    - What the daemon needs to take the change.
+    - What the daemon needs to take the change, and one of an earlier run that it has not taken up yet.
     - V(reload) when every changed key can be reloaded.
   returned: success
   type: str
   choices: [none, reload, restart]
   sample: reload
+pending:
+  description:
+    - What an earlier run left to be done, and V(none) where it left nothing. It counts in RV(action), whether or not
+      the file changes now.
+    - A daemon that was started after the file changed has taken it up.
+  returned: success
+  type: str
+  choices: [none, reload, restart]
+  sample: none
 changed_keys:
   description: Top-level keys whose value changes.
   returned: success
@@ -103,6 +140,7 @@ findings:
   elements: dict
 """
 
+import contextlib
 import os
 import re
 import shutil
@@ -111,7 +149,13 @@ import subprocess
 import tempfile
 import time
 
-from ansible_collections.inferops.gpustack.plugins.module_utils import _atomic_file, _daemon_json, _dockerd
+from ansible_collections.inferops.gpustack.plugins.module_utils import (
+    _atomic_file,
+    _daemon_json,
+    _dockerd,
+    _pending_change,
+    _trusted_path,
+)
 from ansible_collections.inferops.gpustack.plugins.module_utils._host_finding import finding
 from ansible_collections.inferops.gpustack.plugins.module_utils._sysroot import Sysroot
 from ansible_collections.inferops.gpustack.plugins.module_utils._unlogged import UnloggedModule
@@ -119,20 +163,17 @@ from ansible_collections.inferops.gpustack.plugins.module_utils._unlogged import
 NEW_FILE_MODE = 0o644
 VALIDATES_SINCE = 23
 DOCKERD_SECONDS = 30
-URL_PASSWORD = re.compile(r"://[^/@\s:\"]*:([^@/\s\"]+)@")
+# docs.docker.com/engine/daemon/proxy: an older dockerd does not start with a key that it does not know.
+KNOWN_SINCE = {"proxies": 23}
 
 
 def read(path):
     """(bytes, stat) of the file, (b"", None) when there is none."""
     try:
-        status = os.lstat(path)
+        with open(path, "rb") as handle:
+            return handle.read(), os.fstat(handle.fileno())
     except FileNotFoundError:
         return b"", None
-    if not stat.S_ISREG(status.st_mode):
-        kind = f"a link to {os.readlink(path)}" if stat.S_ISLNK(status.st_mode) else "no regular file"
-        raise _daemon_json.DaemonJsonError(f"it is {kind}; give the path of the file itself")
-    with open(path, "rb") as handle:
-        return handle.read(), status
 
 
 def dockerd_major(dockerd):
@@ -147,11 +188,17 @@ def dockerd_major(dockerd):
     return int(match.group(1)) if match else None
 
 
-def validate(dockerd, candidate, path):
+def validate(dockerd, candidate, path, keys):
     """Findings; raises DaemonJsonError when dockerd refuses the candidate."""
     if not dockerd:
         return []
     major = dockerd_major(dockerd)
+    unknown = sorted(key for key in keys if major is not None and major < KNOWN_SINCE.get(key, 0))
+    if unknown:
+        raise _daemon_json.DaemonJsonError(
+            f"{', '.join(unknown)} would keep Docker {major} from starting: it knows that key from "
+            f"{max(KNOWN_SINCE[key] for key in unknown)} on; take it out of the settings, or install a later Docker"
+        )
     if major is None or major < VALIDATES_SINCE:
         return [
             finding(
@@ -191,56 +238,148 @@ def back_up(path, status):
     return name
 
 
-def write(module, path, text, status):
-    """(backup file, findings). In check mode the candidate is only judged, outside the file's directory."""
+class Change:
+    """What the file holds and what it is to hold."""
+
+    def __init__(self, module, sysroot):
+        self.path = module.params["path"]
+        problems = _trusted_path.problems(self.path)
+        try:
+            self.raw, self.status = read(self.path)
+            # Values registered here are masked in everything the module returns, a refusal by dockerd included.
+            module.no_log_values.update(_daemon_json.URL_PASSWORD.findall(self.raw.decode("utf-8", "replace")))
+            self.before = _daemon_json.parse(self.raw)
+            self.after = self._wanted(module.params)
+            problems += self._clashes(sysroot)
+        except _daemon_json.DaemonJsonError as error:
+            problems += error.problems
+        except OSError:
+            # A directory where the file belongs, for one, has its sentence already.
+            if not problems:
+                raise
+        if problems:
+            raise _daemon_json.DaemonJsonError(problems)
+        self.text = _daemon_json.render(self.after)
+        module.no_log_values.update(_daemon_json.URL_PASSWORD.findall(self.text))
+        self.keys = _daemon_json.changed_keys(self.before, self.after)
+        self.pending = _pending_change.outstanding(sysroot, self.path)
+        self.action = _daemon_json.stronger(self.pending, _daemon_json.action_for(self.before, self.after))
+
+    def _wanted(self, params):
+        kept = _daemon_json.without(self.before, params["state_of"])
+        return _daemon_json.merged(kept, _daemon_json.completed(kept, params["settings"], params["defaults"]))
+
+    def _clashes(self, sysroot):
+        """What would keep dockerd from starting with the new content, and --validate does not see."""
+        if not _daemon_json.changed_keys(self.before, self.after):
+            return []
+        found = []
+        clashes = [
+            _daemon_json.without_passwords(clash) for clash in _dockerd.conflicts(sysroot, self.path, self.after)
+        ]
+        if clashes:
+            found.append(
+                f"dockerd has these as flags and does not start with the same key in the file: {', '.join(clashes)}; "
+                "take the flag out of the service (systemctl cat docker), or the key out of the file and the settings"
+            )
+        if self.after.get("live-restore") is True and _dockerd.in_swarm(sysroot, self.after):
+            found.append(
+                "dockerd is a member of a swarm and does not start with live-restore: leave the swarm (docker swarm "
+                "leave), or set live-restore to false"
+            )
+        return found
+
+
+def judged(module, change, name):
+    if not module.params["validate"]:
+        return []
     dockerd = module.get_bin_path("dockerd", opt_dirs=["/usr/sbin", "/usr/local/bin"])
-    if module.check_mode:
-        with _atomic_file.candidate(os.path.join(tempfile.gettempdir(), "daemon.json"), text, 0o600) as name:
-            return "", validate(dockerd, name, path)
-    _atomic_file.make_directory(os.path.dirname(path))
-    with _atomic_file.locked_directory(os.path.dirname(path)):
-        _atomic_file.remove_leftovers(path)
-        mode = stat.S_IMODE(status.st_mode) if status else NEW_FILE_MODE
-        owner = (status.st_uid, status.st_gid) if status else None
-        with _atomic_file.candidate(path, text, mode, owner) as name:
-            findings = validate(dockerd, name, path)
-            backup_file = back_up(path, status) if status else ""
-            _atomic_file.commit(name, path)
+    return validate(dockerd, name, change.path, set(change.after) - set(change.before))
+
+
+def try_out(module, change):
+    """Findings. The candidate is only judged, outside the file's directory."""
+    with _atomic_file.candidate(os.path.join(tempfile.gettempdir(), "daemon.json"), change.text, 0o600) as name:
+        return judged(module, change, name)
+
+
+def write(module, change):
+    """(backup file, findings). Call it with the directory locked."""
+    path, status = change.path, change.status
+    _atomic_file.remove_leftovers(path, keep=(_pending_change.mark_of(path),))
+    mode = stat.S_IMODE(status.st_mode) if status else NEW_FILE_MODE
+    owner = (status.st_uid, status.st_gid) if status else None
+    with _atomic_file.candidate(path, change.text, mode, owner) as name:
+        findings = judged(module, change, name)
+        backup_file = back_up(path, status) if status else ""
+        _pending_change.leave(path, change.action)
+        _atomic_file.commit(name, path)
     module.set_default_selinux_context(path, False)
     return backup_file, findings
 
 
-def run(module):
-    path = module.params["path"]
-    raw, status = read(path)
-    before = _daemon_json.parse(raw)
-    after = _daemon_json.merged(_daemon_json.without(before, module.params["state_of"]), module.params["settings"])
-    text = _daemon_json.render(after)
-    # Values registered here are masked in everything the module returns, a refusal by dockerd included.
-    module.no_log_values.update(URL_PASSWORD.findall(raw.decode("utf-8", "replace") + text))
+@contextlib.contextmanager
+def held(path):
+    _atomic_file.make_directory(os.path.dirname(path))
+    with _atomic_file.locked_directory(os.path.dirname(path)):
+        yield
 
-    clashes = _dockerd.conflicts(Sysroot(), path, set(after) - set(before))
-    if clashes:
-        raise _daemon_json.DaemonJsonError(
-            f"dockerd has these as flags and does not start with the same key in the file: {', '.join(clashes)}; "
-            "take the flag out of the service (systemctl cat docker), or the key out of the settings"
-        )
-    changed_keys = _daemon_json.changed_keys(before, after)
-    backup_file, findings = write(module, path, text, status) if changed_keys else ("", [])
+
+def clear_old_mark(path, sysroot):
+    """Of a change that a later start of the daemon took up."""
+    if os.path.exists(_pending_change.mark_of(path)):
+        with held(path):
+            if _pending_change.outstanding(sysroot, path) == "none":
+                _pending_change.take_away(path)
+
+
+def run(module):
+    sysroot = Sysroot()
+    change = Change(module, sysroot)
+    backup_file, findings = "", []
+    if change.keys and module.check_mode:
+        findings = try_out(module, change)
+    elif change.keys:
+        with held(change.path):
+            # Another writer may have been here before the lock was.
+            change = Change(module, sysroot)
+            if change.keys:
+                backup_file, findings = write(module, change)
+    elif change.pending == "none" and not module.check_mode:
+        clear_old_mark(change.path, sysroot)
     module.exit_json(
-        changed=bool(changed_keys),
-        action=_daemon_json.action_for(before, after),
-        changed_keys=changed_keys,
+        changed=bool(change.keys),
+        action=change.action,
+        pending=change.pending,
+        changed_keys=change.keys,
         backup_file=backup_file,
         findings=findings,
         diff={
-            "before_header": path,
-            "after_header": path,
+            "before_header": change.path,
+            "after_header": change.path,
             # Both sides in one layout: the diff shows what changes for dockerd, not how somebody indented the file.
-            "before": _daemon_json.render(before) if before else "",
-            "after": text if after or before else "",
+            "before": _daemon_json.render(change.before) if change.before else "",
+            "after": change.text if change.after or change.before else "",
         },
     )
+
+
+def forget(module):
+    """The daemon took up the file."""
+    path = module.params["path"]
+    if any(module.params[name] for name in ("settings", "defaults", "state_of")):
+        raise _daemon_json.DaemonJsonError("taken_up says that a change is done and goes without settings")
+    there = os.path.exists(_pending_change.mark_of(path))
+    if there and not module.check_mode:
+        _pending_change.take_away(path)
+    module.exit_json(changed=there, action="none", pending="none", changed_keys=[], backup_file="", findings=[])
+
+
+def message(path, problems):
+    intro = f"{path} was left as it is"
+    if len(problems) == 1:
+        return f"{intro}: {problems[0]}"
+    return "\n".join([f"{intro}, for {len(problems)} reasons:", *(f"- {problem}" for problem in problems)])
 
 
 def main():
@@ -249,18 +388,24 @@ def main():
             "path": {"type": "path", "default": "/etc/docker/daemon.json"},
             "settings": {"type": "dict", "default": {}},
             "state_of": {"type": "list", "elements": "str", "default": []},
+            "defaults": {"type": "dict", "default": {}},
+            "validate": {"type": "bool", "default": True},
+            "taken_up": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
     path = module.params["path"]
     try:
-        run(module)
+        if module.params["taken_up"]:
+            forget(module)
+        else:
+            run(module)
     except _daemon_json.DaemonJsonError as error:
-        module.fail_json(msg=f"{path} was left as it is: {error}")
+        module.fail_json(msg=message(path, error.problems))
     except _atomic_file.LockTimeout as error:
-        module.fail_json(msg=f"{path} was left as it is: {error}; look who holds it with: lsof {os.path.dirname(path)}")
+        module.fail_json(msg=message(path, [f"{error}; look who holds it with: lsof {os.path.dirname(path)}"]))
     except OSError as error:
-        module.fail_json(msg=f"{path} was left as it is: {error.filename or path}: {error.strerror or error}")
+        module.fail_json(msg=message(path, [f"{error.filename or path}: {error.strerror or error}"]))
 
 
 if __name__ == "__main__":

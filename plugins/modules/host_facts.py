@@ -10,11 +10,14 @@ module: host_facts
 short_description: Everything the roles need to know about a host, in one call
 version_added: 0.1.0
 description:
-  - Reads accelerators from the PCI tree, the container engine from its API, listening ports, the manifest and what
-    identifies the host, and returns them as the fact C(gpustack_host).
+  - Reads accelerators from the PCI tree and from their vendor's tool, drivers, the container engine from its API,
+    listening ports, disks, clock, firewall, the manifest and what identifies the host, and returns them as the fact
+    C(gpustack_host).
   - Changes nothing. A missing or damaged source never fails the module; it becomes an entry of
     RV(ansible_facts.gpustack_host.findings).
-  - Needs neither C(lspci) nor the C(docker) command. Run it as root; owners of sockets are unknown otherwise.
+  - Needs neither C(lspci) nor the C(docker) command. Run it as root; owners of sockets and the kernel's log are unknown
+    otherwise.
+  - C(docs/host-facts.schema.json) of this collection describes the result.
 author:
   - InferOps contributors (@inferops)
 attributes:
@@ -31,8 +34,9 @@ options:
   sysroot:
     description:
       - Directory that is read in place of the root directory, such as a tree recorded on another machine.
-      - It stands for C(/sys), C(/proc), C(/etc/os-release) and C(/etc/machine-id). Links inside it are followed, so a
-        tree that records only C(/sys) may link C(proc) and C(etc) to the real directories.
+      - It stands for every file that is read and for the vendors' tools, which are run from there. What other options
+        name is not below it. Links inside it are followed, so a tree that records only C(/sys) may link C(proc) and
+        C(etc) to the real directories.
     type: path
     default: /
   devices:
@@ -83,10 +87,23 @@ options:
     type: list
     elements: path
     default: []
+  paths:
+    description:
+      - Directories whose disk is measured, besides those where the engine keeps images. Not below O(sysroot).
+      - What does not exist yet is measured at its nearest parent.
+    type: list
+    elements: path
+    default: []
+  controller_time:
+    description: The time of the controller in seconds since 1970, to compare the host's clock with.
+    type: float
   timeout:
-    description: Seconds that all questions to the engine may take together.
+    description:
+      - Seconds that all questions to the engine may take together, and again the vendors' tools together. A tool that
+        takes longer is stopped with everything it started.
+      - C(nvidia-smi) takes about a second for each card where the driver's persistence mode is off.
     type: int
-    default: 10
+    default: 30
 seealso:
   - module: inferops.gpustack.manifest
 """
@@ -102,6 +119,11 @@ EXAMPLES = r"""
 - name: Count the accelerators
   ansible.builtin.debug:
     msg: "{{ ansible_facts.gpustack_host.accelerators | length }}"
+
+- name: Compare the clocks, and measure where models will lie
+  inferops.gpustack.host_facts:
+    paths: [/srv/models]
+    controller_time: "{{ now().timestamp() }}"
 
 - name: Look at a checkpoint
   inferops.gpustack.host_facts:
@@ -143,18 +165,70 @@ ansible_facts:
         memory_bytes:
           description: Main memory in bytes, null when unknown.
           type: int
+        page_size:
+          description: Size of a page of memory in bytes, null when unknown.
+          type: int
+          sample: 4096
+        wsl:
+          description: Whether the kernel is that of WSL.
+          type: bool
+        secure_boot:
+          description: Whether Secure Boot is on, null on a machine without EFI.
+          type: bool
+        kernel_headers:
+          description: Whether a module can be built for the running kernel.
+          type: bool
+        clock:
+          description:
+            - C(synchronised) is what the kernel says, null when it does not tell. C(service) is C(chronyd),
+              C(systemd-timesyncd), C(ntpd) or empty.
+            - C(offset_seconds) is the host's time minus O(controller_time), the time the module took to start included.
+          type: dict
+          sample: {synchronised: true, service: chronyd, offset_seconds: 0.8}
+        firewall:
+          description: C(kind) is C(firewalld), C(ufw) or empty; C(active) tells whether it filters.
+          type: dict
+          sample: {kind: ufw, active: false}
         accelerators:
-          description: One entry per accelerator in the order of addresses. Virtual functions and further functions
-            of a card are left out.
+          description:
+            - One entry per accelerator in the order of addresses. Virtual functions and further functions of a card are
+              left out. Under WSL, which has no such PCI devices, they are those of C(nvidia-smi).
+            - C(memory_bytes) is what the vendor's tool says, else the device table. C(chips) counts the processors
+              behind one PCI function. C(name), C(uuid) and C(card) are the tool's; C(card) is its number.
+            - C(health) is C(ok), C(warning), C(error) or C(unknown). C(mig) is null where it does not apply.
           type: list
           elements: dict
           sample: [{vendor: nvidia, profile: nvidia_h20_3e, pci_id: "10de:232c", address: "0000:18:00.0",
-            memory_bytes: 151397597184}]
+            memory_bytes: 150754820096, chips: 1, name: NVIDIA H20-3e, uuid: GPU-1f0e..., card: 0, health: ok,
+            mig: false}]
         switches:
           description: One entry per PCI function of a device listed with C(kind=switch).
           type: list
           elements: dict
           sample: [{name: NVSwitch, pci_id: "10de:22a3", address: "0000:07:00.0"}]
+        drivers:
+          description:
+            - C(nvidia) is null on a host without card, module and tool. C(loaded) is the version of the running module,
+              C(installed) of the one on disk, C(userspace) of the libraries, C(cuda) the newest CUDA they serve.
+              C(flavour) is C(open), C(proprietary) or empty; C(run_file) tells of an installation without packages.
+            - C(fabric_manager) is needed with NVSwitches; C(state) is C(completed) when all cards have joined. C(xids)
+              are the driver's fault numbers in the kernel's log, each once.
+            - C(ascend) is null on a host without card and tool. C(compatibility) of driver and firmware is C(ok), empty
+              when unknown, else what the board says.
+          type: dict
+          sample:
+            nvidia:
+              loaded: 580.95.05
+              installed: 580.95.05
+              userspace: 580.95.05
+              flavour: open
+              cuda: "13.0"
+              persistence: true
+              nouveau: false
+              run_file: false
+              fabric_manager: {needed: true, version: 580.95.05, running: true, state: completed}
+              xids: []
+            ascend: null
         engine:
           description:
             - The container engine. C(present) means that its socket or C(dockerd) exists, C(answers) that it replied,
@@ -179,6 +253,9 @@ ansible_facts:
                 running: true
                 restart_count: 0
                 started_at: "2026-01-01T00:00:00.000000000Z"
+        engine_pending:
+          description: What a changed C(daemon.json) still needs, C(reload), C(restart) or nothing.
+          type: str
         python_modules:
           description: Whether the interpreter that ran the module can import what other modules need.
           type: dict
@@ -190,10 +267,10 @@ ansible_facts:
           elements: dict
           sample: [{port: 80, address: 0.0.0.0, process: docker-proxy, pid: 812, container: gpustack-server}]
         disks:
-          description: Space in bytes where the engine keeps images, C(/var/lib/containerd) included when it exists.
+          description: Space in bytes where the engine and containerd keep images and where O(paths) lie.
           type: list
           elements: dict
-          sample: [{path: /var/lib/docker, total_bytes: 499963174912, free_bytes: 300647710720}]
+          sample: [{path: /var/lib/docker, total_bytes: 499963174912, free_bytes: 300647710720, mount: /}]
         manifest:
           description: The entries of the manifest.
           type: dict
@@ -225,6 +302,10 @@ ansible_facts:
               quant_description: false
               dspark_json: false
               dspark_config: null
+        reboot:
+          description: Why a reboot is due. C(reasons) are this collection's, C(system) is the distribution's wish.
+          type: dict
+          sample: {reasons: ["NVIDIA driver 580.82.07 is loaded, 580.95.05 is installed"], system: false}
         findings:
           description: Problems, each with C(id), C(severity) (C(error), C(warning) or C(note)), C(where), C(found),
             C(expected), C(fix) and C(source).
@@ -232,18 +313,8 @@ ansible_facts:
           elements: dict
 """
 
-import importlib.util
-import os
-import re
-
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.inferops.gpustack.plugins.module_utils import _checkpoint, _manifest
-from ansible_collections.inferops.gpustack.plugins.module_utils._docker_engine import read_engine
-from ansible_collections.inferops.gpustack.plugins.module_utils._host_finding import finding
-from ansible_collections.inferops.gpustack.plugins.module_utils._os_release import read_os
-from ansible_collections.inferops.gpustack.plugins.module_utils._pci import scan
-from ansible_collections.inferops.gpustack.plugins.module_utils._ports import read_ports
-from ansible_collections.inferops.gpustack.plugins.module_utils._sysroot import Sysroot
+from ansible_collections.inferops.gpustack.plugins.module_utils._host import gather
 
 DEVICE_OPTIONS = {
     "pci_id": {"type": "str", "required": True},
@@ -253,142 +324,6 @@ DEVICE_OPTIONS = {
     "name": {"type": "str", "default": ""},
     "kind": {"type": "str", "choices": ["accelerator", "switch"], "default": "accelerator"},
 }
-MACHINE_ID = re.compile(r"^[0-9a-f]{32}$")
-# Fresh installations of Docker 29 keep images here, whatever data-root says.
-CONTAINERD_ROOT = "/var/lib/containerd"
-
-
-def read_kernel(sysroot):
-    """(architecture, release). uname() speaks for the running machine only, not for a recorded tree."""
-    uname = os.uname() if os.path.realpath(sysroot.root) == "/" else None
-    release = (sysroot.read("proc/sys/kernel/osrelease") or "").strip()
-    architecture = (sysroot.read("proc/sys/kernel/arch") or "").strip()
-    return (uname.machine, uname.release) if uname else (architecture, release)
-
-
-def read_machine_id(sysroot):
-    text = sysroot.read("etc/machine-id")
-    machine_id = (text or "").strip()
-    if MACHINE_ID.match(machine_id):
-        return machine_id, []
-    return "", [
-        finding(
-            "machine_id_invalid",
-            "error",
-            sysroot.path("etc/machine-id"),
-            "no such file" if text is None else repr(machine_id[:40]),
-            "32 hexadecimal digits, different on every host",
-            "systemd-machine-id-setup",
-            "gpustack/gpustack#4578",
-        )
-    ]
-
-
-def read_memory(sysroot):
-    match = re.search(r"^MemTotal:\s+(\d+) kB$", sysroot.read("proc/meminfo") or "", re.MULTILINE)
-    if match:
-        return int(match.group(1)) * 1024, []
-    return None, [
-        finding(
-            "memory_unknown",
-            "warning",
-            sysroot.path("proc/meminfo"),
-            "no line MemTotal",
-            "MemTotal: <number> kB",
-            "mount /proc",
-        )
-    ]
-
-
-def read_manifest(path):
-    try:
-        return _manifest.load(path), []
-    except _manifest.ManifestError as error:
-        return [], [
-            finding(
-                "manifest_broken",
-                "error",
-                path,
-                error,
-                "the manifest as this collection wrote it",
-                "repair it, or move it away: what it listed is then no longer removed by this collection",
-            )
-        ]
-
-
-def read_disks(paths):
-    disks = []
-    for path in paths:
-        try:
-            space = os.statvfs(path)
-        except OSError:
-            continue
-        disks.append(
-            {
-                "path": path,
-                "total_bytes": space.f_blocks * space.f_frsize,
-                "free_bytes": space.f_bavail * space.f_frsize,
-            }
-        )
-    return disks
-
-
-def hidden_by_wsl(kernel, accelerators):
-    if accelerators or "microsoft" not in kernel.lower():
-        return []
-    return [
-        finding(
-            "accelerator_hidden_by_wsl",
-            "note",
-            "PCI tree",
-            f"no accelerator, kernel {kernel}",
-            "WSL shows its GPU as /dev/dxg, without a PCI device",
-            "nothing; the declared gpustack_accelerator counts",
-        )
-    ]
-
-
-def importable(name):
-    try:
-        return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):
-        return False
-
-
-def gather(params):
-    sysroot = Sysroot(params["sysroot"])
-    os_facts, findings = read_os(sysroot)
-    architecture, kernel = read_kernel(sysroot)
-    machine_id, machine_findings = read_machine_id(sysroot)
-    memory_bytes, memory_findings = read_memory(sysroot)
-    accelerators, switches, pci_findings = scan(sysroot, params["devices"])
-    engine, containers, engine_findings = read_engine(sysroot, params["engine_socket"], params["timeout"])
-    ports, port_findings = read_ports(sysroot, containers)
-    entries, manifest_findings = read_manifest(params["manifest"])
-    python_modules = {"requests": importable("requests")}
-    return {
-        "os": os_facts,
-        "architecture": architecture,
-        "kernel": kernel,
-        "machine_id": machine_id,
-        "memory_bytes": memory_bytes,
-        "accelerators": accelerators,
-        "switches": switches,
-        "engine": dict(engine, manageable=engine["answers"] and python_modules["requests"]),
-        "python_modules": python_modules,
-        "ports": ports,
-        "disks": read_disks([engine["data_root"] or "/var/lib/docker", CONTAINERD_ROOT]),
-        "manifest": {"entries": entries},
-        "checkpoints": {path: _checkpoint.read(path) for path in params["checkpoints"]},
-        "findings": findings
-        + machine_findings
-        + memory_findings
-        + pci_findings
-        + hidden_by_wsl(kernel, accelerators)
-        + engine_findings
-        + port_findings
-        + manifest_findings,
-    }
 
 
 def main():
@@ -399,7 +334,9 @@ def main():
             "engine_socket": {"type": "path", "default": "/var/run/docker.sock"},
             "manifest": {"type": "path", "default": "/etc/gpustack/manifest.json"},
             "checkpoints": {"type": "list", "elements": "path", "default": []},
-            "timeout": {"type": "int", "default": 10},
+            "paths": {"type": "list", "elements": "path", "default": []},
+            "controller_time": {"type": "float"},
+            "timeout": {"type": "int", "default": 30},
         },
         supports_check_mode=True,
     )

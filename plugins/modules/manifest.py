@@ -40,9 +40,9 @@ options:
         description: What the thing is.
         type: str
         required: true
-        choices: [file, directory, container, image, package, volume, network]
+        choices: [file, directory, container, image, package, volume, network, maintenance]
       name:
-        description: Its absolute path, container name, image reference or package name.
+        description: Its absolute path, container name, image reference or package name; of a maintenance, the worker.
         type: str
         required: true
       by:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: preflight
-short_description: Judge the whole inventory before anything is touched
+short_description: Judge the whole inventory, or all hosts, before anything is changed
 version_added: 0.1.0
 author: InferOps contributors (@inferops)
 description:
@@ -18,15 +18,37 @@ description:
   - Judges the whole inventory, whatever C(--limit) says.
   - Reports every problem at once, each with its fix. Fails when there is an error; warnings pass.
   - Values of secret variables never appear in a message.
-options: {}
+  - With O(of=hosts) it judges what the role P(inferops.gpustack.host_probe#role) has found on the hosts in this run,
+    beside what the inventory says of them, and opens no connection either. Hosts that were not looked at are not
+    judged.
+options:
+  of:
+    description: What is judged.
+    type: str
+    choices: [inventory, hosts]
+    default: inventory
+  overview:
+    description:
+      - Print one line for each host, and the findings also where none of them is an error.
+      - Only with O(of=hosts).
+    type: bool
+    default: false
+  dest:
+    description:
+      - Directory on the controller for C(probe.json), which holds everything that was found, and for every host its
+        findings. Empty writes nothing.
+      - The file is left as it is while nothing differs but what changes by itself, such as free space, process ids and
+        the offset of a clock. Its numbers are those of the last change then.
+      - Only with O(of=hosts).
+    type: path
+    default: ''
 attributes:
   check_mode:
     description: Can run in check_mode and return changed status prediction without modifying target.
     support: full
   diff_mode:
     description: Will return details on what has changed (or possibly needs changing in check_mode).
-    support: none
-    details: Nothing is ever changed.
+    support: full
 notes:
   - This is an action plugin; use it with C(run_once) and C(delegate_to=localhost).
 """
@@ -40,6 +62,24 @@ EXAMPLES = r"""
       inferops.gpustack.preflight:
       run_once: true
       delegate_to: localhost
+
+- name: Look at the hosts
+  hosts: gpustack_server:gpustack_worker
+  gather_facts: false
+  become: true
+  roles:
+    - role: inferops.gpustack.host_probe
+
+- name: Judge the hosts
+  hosts: all
+  gather_facts: false
+  tasks:
+    - name: Judge what was found
+      inferops.gpustack.preflight:
+        of: hosts
+        dest: reports
+      run_once: true
+      delegate_to: localhost
 """
 
 RETURN = r"""
@@ -48,11 +88,13 @@ msg:
   returned: always
   type: str
 report:
-  description: All findings as text for people, errors first.
+  description:
+    - All findings as text for people, errors first. One that many hosts have is there once and lists them.
+    - With O(overview) a line for each host stands before them.
   returned: as C(findings); a failing run prints it above its result
   type: str
 findings:
-  description: All findings as data, errors first.
+  description: All findings as data, errors first; with O(of=hosts) one for each host that has it.
   returned: when there is no error, with C(-v), or when the output is for machines (JSON)
   type: list
   elements: dict
@@ -64,7 +106,7 @@ findings:
       description: C(error), C(warning) or C(note).
       type: str
     where:
-      description: Variable and hosts, or the entry of C(gpustack_models).
+      description: Variable and hosts, or the entry of C(gpustack_models). With O(of=hosts) the host and a place there.
       type: str
     found:
       description: What is written there.
@@ -81,4 +123,9 @@ findings:
     accepted:
       description: The reason given in C(gpustack_accept), if the site takes the finding on itself; it is a note then.
       type: str
+files:
+  description: The file of the report.
+  returned: when O(dest) is given
+  type: list
+  elements: str
 """

@@ -22,30 +22,39 @@ def apply(findings, site):
     """The findings with the accepted ones as notes, and what is wrong with the acceptance itself."""
     known = _kinds.kinds()
     present = {finding.id for finding in findings}
-    reasons, first, unused, own = {}, {}, [], []
-    for index, kind, reason in _entries(site):
+    first, unused, own = {}, [], []
+    for index, kind, _reason in _entries(site):
         where = f"{_NAME}[{index}].id"
         if kind not in known:
             own.append(_unknown(where, kind, known))
         elif not known[kind]["acceptable"]:
             own.append(_refused(where, kind, known))
-        elif kind in reasons:
+        elif kind in first:
             own.append(_twice(where, kind, first[kind]))
         else:
-            reasons[kind], first[kind] = reason, index
-            if kind not in present:
+            first[kind] = index
+            # What only a look at the hosts can find is not missed here.
+            if kind not in present and not known[kind].get("of_hosts"):
                 unused.append((where, kind))
     if len(unused) > _MOST_UNUSED:
         own.append(_many_unused([kind for where, kind in unused]))
     else:
         own.extend(_unused(where, kind) for where, kind in unused)
-    accepted = [
+    return accepted(findings, site) + own
+
+
+def accepted(findings, site):
+    """The findings with the accepted ones as notes."""
+    known, reasons = _kinds.kinds(), {}
+    for _index, kind, reason in _entries(site):
+        if known.get(kind, {}).get("acceptable"):
+            reasons.setdefault(kind, reason)
+    return [
         dataclasses.replace(finding, severity="note", accepted=reasons[finding.id])
         if finding.id in reasons
         else finding
         for finding in findings
     ]
-    return accepted + own
 
 
 def _entries(site):

@@ -23,11 +23,19 @@ def check(site):
     for config, hosts in _configs(site):
         where = f"on {listed(hosts)}"
         yield from _invalid(config, where)
-        yield from _overlaps(itertools.combinations(_worker_ports(config).items(), 2), where)
+        yield from _overlaps(itertools.combinations(worker_ports(config).items(), 2), where)
     for host in site.servers:
         server = _server_ports(site, host)
-        worker = _worker_ports(_config(site, host)) if host in site.workers else {}
+        worker = worker_ports(_config(site, host)) if host in site.workers else {}
         yield from _overlaps(itertools.product(worker.items(), server.items()), f"on {host}")
+
+
+def of_host(site, host):
+    """What server and worker of a host listen on: the variable that says so to its first and last port."""
+    spans = _server_ports(site, host) if host in site.servers else {}
+    if host in site.workers:
+        spans.update((_name(key), span) for key, span in worker_ports(_config(site, host)).items())
+    return spans
 
 
 def _configs(site):
@@ -48,7 +56,7 @@ def _keys():
     return _data.load("ports.yml")["worker"]
 
 
-def _worker_ports(config):
+def worker_ports(config):
     """Key to its first and last port, where it is used and can be read."""
     ports = {}
     for key, known in _keys().items():
@@ -105,7 +113,7 @@ def _overlaps(pairs, where):
             yield error(
                 "port_overlap",
                 f"{_name(one)} {where}",
-                f"{_text(first)}, and {_name(other)} is {_text(second)}",
+                f"{text(first)}, and {_name(other)} is {text(second)}",
                 "ports of its own for each service of a host",
                 f"give {_name(one)} or {_name(other)} other ports",
             )
@@ -115,5 +123,5 @@ def _name(key):
     return f"{_CONFIG}.{key}" if key in _keys() else key
 
 
-def _text(span):
+def text(span):
     return str(span[0]) if span[0] == span[1] else f"{span[0]}-{span[1]}"

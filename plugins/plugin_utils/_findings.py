@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 import textwrap
 
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _shown
+
 SEVERITIES = ("error", "warning", "note")
 _WIDTH = 110
 
@@ -43,6 +45,12 @@ def warning(id, where, found, expected, fix, source=""):
 
 def note(id, where, found, expected, fix, source=""):
     return Finding(id, "note", where, found, expected, fix, source)
+
+
+def without_accounts(finding):
+    """Whatever a check quotes, no message shows the account of a URL."""
+    texts = {key: _shown.urls(getattr(finding, key)) for key in ("where", "found", "expected", "fix")}
+    return dataclasses.replace(finding, **texts)
 
 
 def has_errors(findings):

@@ -10,11 +10,14 @@ import functools
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
 
-_KEYS = ("title", "title_zh", "severity", "acceptable")
+_KEYS = ("title", "title_zh", "severity", "acceptable", "of_hosts")
 
 
 @functools.lru_cache(maxsize=None)
 def kinds():
-    """Id to {title, title_zh, severity, acceptable}. Shared between callers: do not change it."""
-    rules = {rule["id"]: {key: rule[key] for key in _KEYS} for rule in _data.load("rules.yml")}
+    """Id to {title, title_zh, severity, acceptable, of_hosts}. Shared between callers: do not change it.
+
+    `of_hosts` is there, and true, where only a look at the hosts can find it.
+    """
+    rules = {rule["id"]: {key: rule[key] for key in _KEYS if key in rule} for rule in _data.load("rules.yml")}
     return {**_data.load("findings.yml"), **rules}

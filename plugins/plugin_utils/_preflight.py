@@ -29,7 +29,6 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
     _check_variables,
     _consequences,
     _findings,
-    _shown,
 )
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import Site
 
@@ -60,15 +59,9 @@ def check(inventory):
     findings = []
     for part in _PARTS:
         findings.extend(part.check(site))
-    findings = [_without_accounts(_with_origin(finding, site.extra_vars)) for finding in findings]
+    findings = [_findings.without_accounts(_with_origin(finding, site.extra_vars)) for finding in findings]
     findings = _accept.apply(findings, site)
     return _findings.ordered(_consequences.left_out(findings))
-
-
-def _without_accounts(finding):
-    """Whatever a check quotes, no message shows the account of a URL."""
-    texts = {key: _shown.urls(getattr(finding, key)) for key in ("where", "found", "expected", "fix")}
-    return dataclasses.replace(finding, **texts)
 
 
 def _with_origin(finding, extra_vars):

@@ -128,11 +128,19 @@ def hosts(site):
             "name": host,
             "accelerator": site.text(host, "gpustack_accelerator"),
             "cards": site.cards_of(host) if site.text(host, "gpustack_accelerator") in known.accelerators() else None,
-            "driver": ((site.facts.get(host) or {}).get("driver") or {}).get("version"),
+            "driver": driver(site.facts.get(host)),
             "read": host in site.facts,
         }
         for host in site.workers
     ]
+
+
+def driver(facts):
+    """The version of the NVIDIA driver for Linux, the one after the next restart where a newer one waits for it."""
+    facts = _data.mapping(facts)
+    # Under WSL it is the driver of Windows, which has numbers of its own.
+    nvidia = {} if facts.get("wsl") else _data.mapping(_data.mapping(facts.get("drivers")).get("nvidia"))
+    return next((nvidia[key] for key in ("installed", "userspace", "loaded") if nvidia.get(key)), None)
 
 
 def _for_people(planned):

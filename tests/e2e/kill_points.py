@@ -5,6 +5,22 @@ from __future__ import annotations
 from lab_site import H20, HOSTS, SERVER
 
 
+#: On a host the change under way has a mark; see docs/decisions/0015-hosts.md.
+PENDING = "etc/docker/.daemon.json.gpustack-pending"
+
+
+def package_unpacked(lab, _api):
+    return any(lab.root(H20).glob("usr/*bin/dockerd.dpkg-new"))
+
+
+def daemon_json_written(lab, _api):
+    return (lab.root(H20) / PENDING).exists()
+
+
+def engine_restarting(lab, _api):
+    return daemon_json_written(lab, _api) and not (lab.root(H20) / "run/docker.pid").exists()
+
+
 def image_pull_started(lab, _api):
     return any(any(lab.root(host).glob("var/lib/docker/tmp/GetImageBlob*")) for host in HOSTS)
 
@@ -29,9 +45,15 @@ def first_deployment_posted(_lab, api):
     return api.items("models")
 
 
+#: What a moment is about dies with the run there: a killed controller alone lets a module on a host go on.
+ON_HOST = {"package_unpacked": "apt-get|dpkg|python3", "daemon_json_written": "python3", "engine_restarting": "python3"}
+
 KILL_POINTS = {
     function.__name__: function
     for function in (
+        package_unpacked,
+        daemon_json_written,
+        engine_restarting,
         image_pull_started,
         server_container_created,
         cluster_created,

@@ -11,7 +11,7 @@ import re
 import lab_site
 import leak_watch
 import pytest
-from kill_points import KILL_POINTS
+from kill_points import KILL_POINTS, ON_HOST
 from lab_site import H20, HOSTS, SERVER, WORKERS
 
 VERBOSE = ("-vvv", "--diff")
@@ -39,6 +39,8 @@ def converged(lab, api, watch, logs):
         assert not condition(lab, api), f"{name}: already true before the run"
         run = lab_site.Run("site.yml", "-i", str(lab_site.INVENTORY), *VERBOSE, log=f"killed_{name}.log")
         assert run.kill_when(lambda condition=condition: condition(lab, api)), f"{name}: ended before:\n{run.tail()}"
+        if name in ON_HOST:
+            lab.sh(H20, f"pkill -KILL -x '{ON_HOST[name]}'", check=False)
         logs.append(run)
     run = lab_site.site(*VERBOSE, log="first_run.log")
     logs.append(run)

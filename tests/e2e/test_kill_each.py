@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import lab_site
 import pytest
-from kill_points import KILL_POINTS
+from kill_points import KILL_POINTS, ON_HOST
 from lab_site import H20, HOSTS, SERVER
 
 REMOVE_ALL = "docker ps -aq | xargs -r docker rm -fv; docker volume ls -q | xargs -r docker volume rm"
@@ -42,6 +42,7 @@ def deployments(_lab, api):
 
 
 TAKEN_AWAY = {
+    **dict.fromkeys(ON_HOST, everything),
     "image_pull_started": everything,
     "server_container_created": server_container,
     "cluster_created": cluster,
@@ -57,6 +58,8 @@ def test_next_run_converges_and_the_one_after_changes_nothing(lab, api, moment):
     assert not KILL_POINTS[moment](lab, api), "already true before the run"
     run = lab_site.Run("site.yml", "-i", str(lab_site.INVENTORY), log=f"kill_each_{moment}.log")
     assert run.kill_when(lambda: KILL_POINTS[moment](lab, api)), run.tail()
+    if moment in ON_HOST:
+        lab.sh(H20, f"pkill -KILL -x '{ON_HOST[moment]}'", check=False)
     run = lab_site.site(log=f"kill_each_{moment}_next.log")
     assert run.code == 0, run.tail()
     instances = {item["model_name"]: (item["worker_name"], item["state"]) for item in api.items("model-instances")}

@@ -29,8 +29,8 @@ PASSED_FINDING = re.compile(r"\[WARNING\]: ([a-z_]+): ")
 OF_THE_CONTROLLER = {"ansible_core_untested", "python_untested"}
 # Found in the logs of engines that run; tests/unit/filter/test_engine_log_findings.py tests these.
 OF_VERIFY = {"dspark_draft_empty", "engine_context_differs", "engine_variable_unknown", "kv_capacity_differs"}
-# Found on the hosts, which only plan.yml asks; tests/unit/plan/test_host_facts.py tests these.
-OF_FACTS = {"checkpoint_differs", "host_not_read"}
+# Found on the hosts. tests/bad_hosts has their cases; tests/unit/plan/test_plan_from_facts.py tests those of plan.yml.
+OF_HOSTS = {kind for kind, entry in _data.load("findings.yml").items() if entry.get("of_hosts")}
 # What the plan only notes is no mistake: most of these inventories have deployments of unequal length behind one route.
 NOTED = {rule["id"] for rule in _data.load("rules.yml") if rule["severity"] == "note"}
 # The setting any_unparsed_is_failed of ansible.cfg stops the run before; test_action.py has it without that setting.
@@ -161,7 +161,7 @@ def kinds_with_a_case():
 
 def test_every_kind_has_a_case():
     # Those of rules.yml have theirs in tests/bad_plans.
-    others = OF_THE_CONTROLLER | OF_VERIFY | OF_FACTS | OF_OTHER_CONFIGURATIONS
+    others = OF_THE_CONTROLLER | OF_VERIFY | OF_HOSTS | OF_OTHER_CONFIGURATIONS
     assert kinds_with_a_case() == set(_data.load("findings.yml")) - others
 
 

@@ -120,7 +120,7 @@ def test_what_is_done_once_is_done_once_whatever_strategy_is_configured():
     plays = [play for path in sorted((REPOSITORY / "playbooks").glob("*.yml")) for play in read_yaml(path)]
     by_role = ("Preflight", "Plan")
     once = [play for play in plays if play["name"] in by_role and "hosts" in play or "run_once" in str(play)]
-    assert len(once) == 3
+    assert len(once) == 4
     assert [play["name"] for play in once if play.get("strategy") != "ansible.builtin.linear"] == []
 
 

@@ -31,13 +31,22 @@ gpustack_accept:
 
 `dspark_draft_empty`, `engine_context_differs`, `engine_variable_unknown` and `kv_capacity_differs` are no matter of the
 inventory alone: the role [`verify`](../roles/verify/README.md) finds them in the logs of engines that have started.
-`checkpoint_differs` and `host_not_read` need hosts that were asked: `gpustack_plan_from: facts`.
+
+Kinds found on *hosts* need a look at them: `playbooks/probe.yml` reports them at any time, `playbooks/site.yml` before
+it changes anything, and `playbooks/plan.yml` those about the plan, with `gpustack_plan_from: facts`. To accept one of
+these that is not there is no mistake: once its images are pulled, for example, a host has no `disk_tight` any more.
 """
 
 
 def render():
     rows = [
-        (f"`{name}`", kind["severity"], kind["title"], "yes" if kind["acceptable"] else "")
+        (
+            f"`{name}`",
+            kind["severity"],
+            kind["title"],
+            "yes" if kind["acceptable"] else "",
+            "hosts" if kind.get("of_hosts") else "",
+        )
         for name, kind in sorted(kinds().items())
     ]
-    return f"{INTRODUCTION}\n{table(('kind', 'severity', 'meaning', 'acceptable'), rows)}\n"
+    return f"{INTRODUCTION}\n{table(('kind', 'severity', 'meaning', 'acceptable', 'found on'), rows)}\n"

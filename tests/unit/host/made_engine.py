@@ -12,15 +12,29 @@ from http.server import BaseHTTPRequestHandler
 ID_SERVER = "a" * 64
 ID_WORKER = "b" * 64
 ID_OTHER = "c" * 64
+ID_MODEL = "d" * 64
 DIGEST = "sha256:" + "1" * 64
 
 ANSWERS = {
-    "/version": {"Version": "28.1.1", "ApiVersion": "1.49", "Components": [{"Name": "Engine", "Version": "28.1.1"}]},
+    "/version": {
+        "Platform": {"Name": "Docker Engine - Community"},
+        "Version": "28.1.1",
+        "ApiVersion": "1.49",
+        "Components": [{"Name": "Engine", "Version": "28.1.1"}],
+    },
     "/info": {
         "Runtimes": {"runc": {"path": "runc"}, "nvidia": {"path": "nvidia-container-runtime"}},
         "DefaultRuntime": "runc",
         "DockerRootDir": "/var/lib/docker",
+        "Driver": "overlay2",
+        "DriverStatus": [["Backing Filesystem", "extfs"], ["Supports d_type", "true"]],
+        "CgroupDriver": "systemd",
+        "CgroupVersion": "2",
+        "LiveRestoreEnabled": True,
+        "LoggingDriver": "json-file",
+        "CDISpecDirs": ["/etc/cdi", "/var/run/cdi"],
         "RegistryConfig": {
+            "Mirrors": ["https://mirror.example.com/", "https://robot:s3cr3t@10.0.0.5:5000/docker/"],
             "InsecureRegistryCIDRs": ["127.0.0.0/8"],
             "IndexConfigs": {
                 "docker.io": {"Name": "docker.io", "Mirrors": [], "Secure": True, "Official": True},
@@ -58,11 +72,20 @@ ANSWERS = {
             "Names": ["/registry"],
             "Image": "registry:2",
             "State": "running",
+            "Labels": None,
             "Ports": [
                 {"IP": "127.0.0.1", "PrivatePort": 5000, "PublicPort": 5000, "Type": "tcp"},
                 {"PrivatePort": 5001, "Type": "tcp"},
                 {"IP": "0.0.0.0", "PrivatePort": 53, "PublicPort": 53, "Type": "udp"},
             ],
+        },
+        {
+            "Id": ID_MODEL,
+            "Names": ["/qwen3-0.6b-Xy12Z-run-0"],
+            "Image": "gpustack/runner:cuda12.9-vllm0.25.1",
+            "State": "running",
+            "Labels": {"runtime.gpustack.ai/workload": "qwen3-0.6b-Xy12Z", "runtime.gpustack.ai/component": "run"},
+            "Ports": [],
         },
     ],
     f"/containers/{ID_WORKER}/json": {

@@ -5,7 +5,11 @@ import os
 import stat
 
 import pytest
-from ansible_collections.inferops.gpustack.plugins.module_utils import _dockerd
+from ansible_collections.inferops.gpustack.plugins.module_utils import (
+    _docker_unit,
+    _dockerd,
+    _trusted_path,
+)
 from ansible_collections.inferops.gpustack.plugins.module_utils._sysroot import Sysroot
 from ansible_collections.inferops.gpustack.plugins.modules import docker_daemon_config
 from made_tree import write
@@ -51,6 +55,13 @@ def put(path, document):
     path.write_text(document if isinstance(document, str) else json.dumps(document))
 
 
+MARK = ".daemon.json.gpustack-pending"
+
+
+def mark(path):
+    return path.parent / MARK
+
+
 def backups(path):
     return sorted(name for name in os.listdir(path.parent) if name.endswith("~"))
 
@@ -87,6 +98,7 @@ def test_registries_are_joined_and_other_lists_replaced(path, config):
 def test_second_run_changes_nothing(path, config):
     settings = {"live-restore": True, "registry-mirrors": ["https://m.example"], "log-opts": {"max-size": "100m"}}
     config(settings=settings)
+    config(taken_up=True)
     before = path.stat()
     result = config(settings=settings)
     assert (result["changed"], result["action"], result["backup_file"]) == (False, "none", "")
@@ -122,7 +134,7 @@ def test_mode_and_owner_stay(path, config):
     put(path, {})
     path.chmod(0o600)
     if os.getuid() == 0:
-        os.chown(path, 1234, 4321)
+        os.chown(path, 0, 4321)
     before = path.stat()
     result = config(settings={"debug": True})
     for name in (str(path), result["backup_file"]):
@@ -150,13 +162,23 @@ def test_two_changes_within_a_second_keep_both_backups(path, config, monkeypatch
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{not json", "it is not JSON"),
-        (b"\xff\xfe{\x00", "it is not JSON"),
-        ("[]", "it holds a JSON list where an object is expected"),
-        ('{"log-opts": "10m"}', "log-opts is a string there and a object in the settings"),
-        ('{"registry-mirrors": "https://m"}', "registry-mirrors is a string there and a list in the settings"),
-        ('{"debug": 1}', "debug is a number there and a boolean in the settings"),
-        ('{"debug": true, "debug": false}', "keep one of them: debug"),
+        (
+            "{not json",
+            "it is not JSON (Expecting property name enclosed in double quotes), line 1, column 2: {not json",
+        ),
+        ('{\n  "debug": true\n  "labels": []\n}', """(Expecting ',' delimiter), line 3, column 3: "labels": []"""),
+        ('{"a": "' + "x" * 200 + '" "b"}', 'line 1, column 210: {"a": "' + "x" * 90 + "..."),
+        (b'{"debug": true,\n "a": "\xff"}', "it is not UTF-8 text: byte 0xff at line 2, column 8"),
+        (b"\xff\xfe{\x00", "it is not UTF-8 text: byte 0xff at line 1, column 1"),
+        ("[" * 100000, "it is nested too deeply"),
+        ("[1]", "it holds a list where an object is expected: [1]"),
+        ('{"debug": true}\n{"labels": []}', 'a second JSON document begins at line 2, column 1: {"labels": []}'),
+        ('{"debug": true},', 'text follows the JSON document at line 1, column 16: {"debug": true},'),
+        ('{"log-opts": "10m"}', 'log-opts is a string there, "10m", and an object in the settings'),
+        ('{"log-opts": {"max-size": 5}}', "log-opts.max-size is a number there, 5, and a string in the settings"),
+        ('{"registry-mirrors": "https://m"}', "registry-mirrors is a string there"),
+        ('{"debug": 1}', "debug is a number there, 1, and a boolean in the settings"),
+        ('{"debug": true, "debug": false}', "the key debug is there 2 times in one object"),
         ('{"mtu": NaN}', "NaN is not a JSON number"),
     ],
 )
@@ -170,6 +192,78 @@ def test_refusals_leave_the_file_as_it_is(path, config, content, message):
     assert str(path) in result["msg"]
     assert path.read_bytes() == raw
     assert os.listdir(path.parent) == ["daemon.json"]
+
+
+def test_all_problems_are_told_at_once(path, config):
+    put(path, '{"debug": 1, "labels": [], "labels": [], "mtu": Infinity}\n{}')
+    path.chmod(0o666)
+    path.parent.chmod(0o777)
+    message = config(settings={"debug": True})["msg"]
+    assert message.splitlines() == [
+        f"{path} was left as it is, for 5 reasons:",
+        f"- {path.parent} has mode 0777, its group and everybody can write there: chmod go-w {path.parent}",
+        f"- {path} has mode 0666, its group and everybody can write there: chmod go-w {path}",
+        "- Infinity is not a JSON number: correct it",
+        "- the key labels is there 2 times in one object, and only the last would count: keep one",
+        "- a second JSON document begins at line 2, column 1: {}; make it one object",
+    ]
+
+
+def test_all_wrong_types_are_told_at_once(path, config):
+    put(path, '{"debug": 1, "labels": "a"}')
+    message = config(settings={"debug": True, "labels": ["b"]})["msg"]
+    assert "debug is a number there" in message
+    assert 'labels is a string there, "a", and a list' in message
+
+
+def test_a_password_in_the_offending_line_is_masked(path, config):
+    put(path, '{"proxies": {"http-proxy": "http://joe:hunter2secret@proxy:3128" "x"}}')
+    message = config(settings={"debug": True})["msg"]
+    assert "line 1, column" in message
+    assert "hunter2secret" not in message
+
+
+@pytest.mark.parametrize("other", [1234, 99999])
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
+@pytest.mark.parametrize("of", ["file", "directory"])
+def test_what_another_user_owns_is_refused(path, config, of, other):
+    put(path, {})
+    owned = path if of == "file" else path.parent
+    os.chown(owned, other, 0)
+    message = config(settings={"debug": True})["msg"]
+    assert f"{owned} belongs to {other}, who could replace what the engine reads, and not to root" in message
+    assert f"chown root {owned}" in message
+    assert path.read_text() == "{}"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
+def test_a_user_who_is_not_root_is_judged_as_himself(tmp_path, monkeypatch):
+    for name, owner in (("mine", 1234), ("others", 1235)):
+        write(tmp_path, f"{name}/daemon.json", "{}")
+        os.chown(tmp_path / name, owner, owner)
+        os.chown(tmp_path / name / "daemon.json", owner, owner)
+    monkeypatch.setattr(_trusted_path.os, "geteuid", lambda: 1234)
+    assert _trusted_path.problems(str(tmp_path / "mine/daemon.json")) == []
+    problems = _trusted_path.problems(str(tmp_path / "others/daemon.json"))
+    assert [problem.rpartition(": ")[2] for problem in problems] == [
+        f"chown 1234 {tmp_path}/others",
+        f"chown 1234 {tmp_path}/others/daemon.json",
+    ]
+
+
+def test_a_directory_that_is_a_link_is_refused(path, run_module, tmp_path):
+    put(path, {})
+    (tmp_path / "link").symlink_to(path.parent)
+    linked = str(tmp_path / "link/daemon.json")
+    message = run_module(docker_daemon_config, path=linked, settings={"debug": True})["msg"]
+    assert f"{tmp_path}/link is a link to {path.parent}" in message
+    assert f"give path: {path}" in message
+    assert path.read_text() == "{}"
+
+
+def test_a_directory_in_the_place_of_the_file_is_refused(path, config):
+    path.mkdir()
+    assert "is a directory where a file belongs" in config(settings={"debug": True})["msg"]
 
 
 def test_link_is_refused(path, config, tmp_path):
@@ -198,7 +292,9 @@ def test_key_that_is_owned_and_set_is_replaced(path, config):
     ("settings", "action"),
     [
         ({"live-restore": True, "runtimes": {"x": {"path": "x"}}, "max-concurrent-downloads": 3}, "reload"),
-        ({"cluster-store": "consul://x"}, "reload"),
+        ({"network-diagnostic-port": 9000}, "reload"),
+        ({"default-ulimits": {"nofile": {"Name": "nofile", "Soft": 1, "Hard": 1}}}, "restart"),
+        ({"proxies": {"http-proxy": "http://p:1"}}, "restart"),
         ({"features": {"buildkit": False}}, "reload"),
         ({"features": {"containerd-snapshotter": False}}, "restart"),
         ({"live-restore": True, "data-root": "/srv/docker"}, "restart"),
@@ -209,6 +305,123 @@ def test_key_that_is_owned_and_set_is_replaced(path, config):
 def test_action(path, config, settings, action):
     put(path, {"debug": True})
     assert config(settings=settings)["action"] == action
+
+
+@pytest.mark.parametrize(
+    ("content", "gone", "action"),
+    [
+        # moby: dockerd asks whether the key is set, and keeps what it has when it is not.
+        ({"insecure-registries": ["a:1"]}, "insecure-registries", "restart"),
+        ({"runtimes": {"x": {"path": "x"}}}, "runtimes/x", "restart"),
+        ({"runtimes": {"x": {"path": "x"}, "y": {"path": "y"}}}, "runtimes/x", "reload"),
+        ({"max-concurrent-downloads": 5}, "max-concurrent-downloads", "reload"),
+        ({"features": {"buildkit": True}}, "features", "reload"),
+        ({"features": {"cdi": True}}, "features", "restart"),
+    ],
+)
+def test_action_when_a_key_goes(path, config, content, gone, action):
+    put(path, content)
+    assert config(state_of=[gone])["action"] == action
+
+
+LOGS = {"log-driver": "json-file", "log-opts": {"max-size": "100m"}}
+
+
+@pytest.mark.parametrize(
+    ("content", "settings", "expected"),
+    [
+        ({}, {}, LOGS),
+        ({"log-driver": "journald"}, {}, {"log-driver": "journald"}),
+        ({"log-opts": {"max-size": "5m"}}, {}, {"log-driver": "json-file", "log-opts": {"max-size": "5m"}}),
+        ({}, {"log-driver": "local"}, {"log-driver": "local"}),
+        ({"log-driver": None}, {}, LOGS),
+    ],
+)
+def test_defaults_give_way(path, config, content, settings, expected):
+    put(path, content)
+    config(settings=settings, defaults=LOGS)
+    assert json.loads(path.read_text()) == expected
+    assert config(settings=settings, defaults=LOGS)["changed"] is False
+
+
+def test_a_change_is_pending_until_it_is_taken_up(path, config):
+    first = config(settings={"debug": True})
+    assert (first["action"], first["pending"]) == ("reload", "none")
+    assert (mark(path).read_text(), stat.S_IMODE(mark(path).stat().st_mode)) == ("reload\n", 0o644)
+    again = config(settings={"debug": True})
+    assert (again["changed"], again["action"], again["pending"]) == (False, "reload", "reload")
+    assert config(check=True, taken_up=True)["changed"] is True
+    assert mark(path).exists()
+    assert config(taken_up=True)["changed"] is True
+    assert not mark(path).exists()
+    assert config(taken_up=True)["changed"] is False
+    assert config(settings={"debug": True})["action"] == "none"
+    assert json.loads(path.read_text()) == {"debug": True}
+
+
+def test_restart_stays_restart(path, config):
+    config(settings={"data-root": "/srv"})
+    assert config(settings={"debug": True})["action"] == "restart"
+    assert mark(path).read_text() == "restart\n"
+    assert config(settings={"debug": True})["action"] == "restart"
+
+
+def test_the_mark_is_there_before_the_file_changes(path, config, monkeypatch):
+    """Killed in between, the file is the old one and the mark asks for a restart that does no harm."""
+    put(path, {})
+    replace = os.replace
+
+    def killed(source, target):
+        if target == str(path):
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        config(settings={"data-root": "/srv"})
+    assert (path.read_text(), mark(path).read_text()) == ("{}", "restart\n")
+    monkeypatch.undo()
+    assert config(settings={})["action"] == "restart"
+
+
+def test_a_mark_that_says_nothing_asks_for_a_restart(path, config):
+    put(path, {})
+    mark(path).write_text("")
+    assert config(settings={})["action"] == "restart"
+
+
+def test_a_refused_content_leaves_no_mark(path, config, dockerd):
+    dockerd("28.1.1", verdict="exit 1")
+    config(settings={"debug": True})
+    assert not mark(path).exists()
+
+
+def test_check_mode_leaves_no_mark(path, config):
+    put(path, {})
+    config(check=True, settings={"debug": True})
+    assert not mark(path).exists()
+
+
+@pytest.mark.parametrize(("seconds", "pending"), [(60, "none"), (-60, "restart")])
+def test_a_dockerd_that_started_since_has_taken_it_up(path, config, tmp_path, monkeypatch, seconds, pending):
+    """Somebody restarted it by hand: asking for another restart would be an idle one."""
+    put(path, {})
+    mark(path).write_text("restart\n")
+    booted = int(path.stat().st_ctime) - 1000
+    root = made_dockerd(tmp_path / "host")
+    started = (1000 + seconds) * os.sysconf("SC_CLK_TCK")
+    write(root, "proc/stat", f"cpu 1 2\nbtime {booted}\n")
+    write(root, "proc/50/stat", "50 (docker d) S " + "0 " * 18 + f"{started} 0\n")
+    monkeypatch.setattr(docker_daemon_config, "Sysroot", lambda: Sysroot(str(root)))
+    assert config(check=True, settings={})["pending"] == pending
+    assert mark(path).exists()
+    result = config(settings={})
+    assert (result["changed"], result["pending"], result["action"]) == (False, pending, pending)
+    assert mark(path).exists() is (pending == "restart")
+
+
+def test_taken_up_goes_alone(config):
+    assert "goes without settings" in config(taken_up=True, settings={"debug": True})["msg"]
 
 
 def test_check_mode_tells_and_does_not_write(path, config):
@@ -257,6 +470,20 @@ def test_content_that_dockerd_refuses_is_not_written(path, config, dockerd, chec
     assert os.listdir(path.parent) == ["daemon.json"]
 
 
+def test_validation_can_be_left_out(config, dockerd, tmp_path):
+    dockerd("28.1.1", verdict="exit 1")
+    assert config(settings={"debug": True}, validate=False)["changed"] is True
+    assert not (tmp_path / "dockerd.calls").exists()
+
+
+def test_proxies_are_refused_where_dockerd_does_not_know_them(path, config, dockerd):
+    put(path, {})
+    dockerd("20.10.24+dfsg1")
+    message = config(settings={"proxies": {"http-proxy": "http://p:3128"}})["msg"]
+    assert "proxies would keep Docker 20 from starting: it knows that key from 23 on" in message
+    assert path.read_text() == "{}"
+
+
 def test_old_dockerd_is_not_asked(path, config, dockerd, tmp_path):
     dockerd("20.10.24+dfsg1", verdict="exit 1")
     result = config(settings={"debug": True})
@@ -269,7 +496,7 @@ def test_what_a_killed_run_left_is_cleared_by_the_next(path, config):
     put(path, {"debug": False})
     (path.parent / ".daemon.json.gpustack-abc").write_text('{"debug": tr')
     config(settings={"debug": True})
-    assert sorted(name for name in os.listdir(path.parent) if not name.endswith("~")) == ["daemon.json"]
+    assert sorted(name for name in os.listdir(path.parent) if not name.endswith("~")) == [MARK, "daemon.json"]
 
 
 def made_dockerd(root, *arguments, pid=50, namespace="pid:[1]"):
@@ -288,21 +515,108 @@ def test_key_that_dockerd_has_as_a_flag_is_refused(path, config, tmp_path, monke
     monkeypatch.setattr(docker_daemon_config, "Sysroot", lambda: Sysroot(str(root)))
     put(path, {"debug": False})
     result = config(settings={"hosts": ["tcp://127.0.0.1:2375"], "insecure-registries": ["b:1"]})
-    assert "hosts (-H), insecure-registries (--insecure-registry=a:1)" in result["msg"]
+    assert "hosts (-H of process 50), insecure-registries (--insecure-registry=a:1 of process 50)" in result["msg"]
     assert path.read_text() == '{"debug": false}'
     assert config(settings={"debug": True})["changed"] is True
+
+
+def test_key_that_is_in_the_file_already_counts_when_the_file_changes(path, config, tmp_path, monkeypatch):
+    root = made_dockerd(tmp_path / "host", "-H", "fd://", "--config-file", str(path))
+    monkeypatch.setattr(docker_daemon_config, "Sysroot", lambda: Sysroot(str(root)))
+    put(path, {"hosts": ["tcp://127.0.0.1:2375"]})
+    assert config(settings={})["changed"] is False
+    assert "hosts (-H of process 50)" in config(settings={"debug": True})["msg"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "namespace", "expected"),
     [
-        (["-H", "fd://"], "pid:[1]", ["hosts (-H)"]),
-        (["--host=fd://", "--containerd=/run/x.sock"], "pid:[1]", ["hosts (--host=fd://)"]),
+        (["-H", "fd://"], "pid:[1]", ["hosts (-H of process 50)"]),
+        (["--host=fd://", "--containerd=/run/x.sock"], "pid:[1]", ["hosts (--host=fd:// of process 50)"]),
         (["-H", "fd://", "--config-file=/srv/daemon.json"], "pid:[1]", []),
         (["-H", "fd://"], "pid:[2]", []),
+        (["--add-runtime", "x=y"], "pid:[1]", []),
+        (["--http-proxy=http://p:1"], "pid:[1]", ["http-proxy (--http-proxy=http://p:1 of process 50)"]),
         ([], "pid:[1]", []),
     ],
 )
 def test_flags_count_for_their_own_file_and_host(tmp_path, arguments, namespace, expected):
     root = made_dockerd(tmp_path, *arguments, namespace=namespace)
-    assert _dockerd.conflicts(Sysroot(str(root)), "/etc/docker/daemon.json", {"hosts", "debug"}) == expected
+    document = {"hosts": [], "debug": True, "runtimes": {}, "proxies": {"http-proxy": "http://p:2"}}
+    assert _dockerd.conflicts(Sysroot(str(root)), "/etc/docker/daemon.json", document) == expected
+
+
+DOCKER_CE = """[Unit]
+After=docker.socket
+
+[Service]
+ExecStart=/usr/bin/dockerd -H fd:// --containerd=/run/containerd/containerd.sock
+ExecReload=/bin/kill -s HUP $MAINPID
+"""
+DEBIAN = """[Service]
+EnvironmentFile=-/etc/default/docker
+ExecStart=/usr/sbin/dockerd -H fd:// --containerd=/run/containerd/containerd.sock $DOCKER_OPTS
+"""
+SOCKET = "--containerd=/run/containerd/containerd.sock"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, None),
+        ({"usr/lib/systemd/system/docker.service": DOCKER_CE}, ["-H", "fd://", SOCKET]),
+        # docker-ce's unit does not read it.
+        (
+            {"lib/systemd/system/docker.service": DOCKER_CE, "etc/default/docker": 'DOCKER_OPTS="--debug"\n'},
+            ["-H", "fd://", SOCKET],
+        ),
+        # Debian's does.
+        (
+            {
+                "lib/systemd/system/docker.service": DEBIAN,
+                "etc/default/docker": '# X="--no"\nDOCKER_OPTS="--dns 8.8.8.8 --mtu=1400"\n',
+            },
+            ["-H", "fd://", SOCKET, "--dns", "8.8.8.8", "--mtu=1400"],
+        ),
+        ({"lib/systemd/system/docker.service": DEBIAN}, ["-H", "fd://", SOCKET]),
+        (
+            {
+                "lib/systemd/system/docker.service": DOCKER_CE,
+                "etc/systemd/system/docker.service": "[Service]\nExecStart=-/opt/dockerd --group ${GROUP}s\n",
+                "etc/systemd/system/docker.service.d/a.conf": "[Service]\nEnvironment=GROUP=user 'X=1 2'\n",
+            },
+            ["--group", "users"],
+        ),
+        (
+            {
+                "usr/lib/systemd/system/docker.service": DOCKER_CE,
+                "usr/lib/systemd/system/docker.service.d/10-a.conf": "[Service]\nExecStart=/usr/bin/dockerd --hidden\n",
+                "etc/systemd/system/docker.service.d/10-a.conf": "[Service]\nExecStart=\n",
+                "run/systemd/system/docker.service.d/20-b.conf": "[Service]\nExecStart=/bin/dockerd \\\n  --debug\n",
+                "etc/systemd/system/docker.service.d/30-c.txt": "[Service]\nExecStart=/usr/bin/dockerd --no\n",
+            },
+            ["--debug"],
+        ),
+        ({"etc/systemd/system/docker.service": "[Service]\nExecStart=/usr/bin/podman system service\n"}, None),
+    ],
+)
+def test_the_unit_tells_the_flags(tmp_path, files, expected):
+    for name, text in files.items():
+        write(tmp_path, name, text)
+    assert _docker_unit.arguments(Sysroot(str(tmp_path))) == expected
+
+
+def test_where_no_dockerd_runs_its_unit_counts(tmp_path):
+    write(tmp_path, "lib/systemd/system/docker.service", DOCKER_CE)
+    document = {"hosts": ["tcp://127.0.0.1:2375"]}
+    clashes = _dockerd.conflicts(Sysroot(str(tmp_path)), "/etc/docker/daemon.json", document)
+    assert clashes == ["hosts (-H of docker.service)"]
+
+
+def test_live_restore_is_refused_in_a_swarm(path, config, tmp_path, monkeypatch):
+    write(tmp_path, "host/srv/docker/swarm/docker-state.json", "{}")
+    monkeypatch.setattr(docker_daemon_config, "Sysroot", lambda: Sysroot(str(tmp_path / "host")))
+    put(path, {"data-root": "/srv/docker"})
+    assert "member of a swarm and does not start with live-restore" in config(settings={"live-restore": True})["msg"]
+    assert config(settings={"live-restore": False})["changed"] is True
+    assert config(settings={"data-root": "/srv/other", "live-restore": True})["changed"] is True

@@ -20,6 +20,11 @@ def ask(path, timeout=5, root="/nonexistent"):
     return facts, published, findings
 
 
+def write(path, text=""):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
 def only_id(findings):
     assert len(findings) == 1, findings
     return findings[0]["id"], findings[0]["severity"]
@@ -37,6 +42,12 @@ def test_facts_of_a_whole_engine(path):
     assert (facts["runtimes"], facts["default_runtime"]) == (["nvidia", "runc"], "runc")
     assert facts["data_root"] == "/var/lib/docker"
     assert facts["insecure_registries"] == ["10.0.0.5:5000", "127.0.0.0/8"]
+    assert (facts["kind"], facts["os_packaged"]) == ("docker", "")
+    assert (facts["storage_driver"], facts["image_store"]) == ("overlay2", "classic")
+    assert facts["containerd_root"] == "/var/lib/containerd"
+    assert (facts["cgroup_driver"], facts["cgroup_version"]) == ("systemd", "2")
+    assert (facts["live_restore"], facts["logging_driver"]) == (True, "json-file")
+    assert facts["cdi_spec_dirs"] == ["/etc/cdi", "/var/run/cdi"]
     assert facts["images"] == [
         "10.0.0.5:5000/docker.io/vllm/vllm-openai:v0.25.0",
         "docker.io/library/registry:2",
@@ -46,6 +57,7 @@ def test_facts_of_a_whole_engine(path):
     assert facts["containers"] == [
         {
             "name": "gpustack-server",
+            "owner": "ours",
             "image": "docker.io/gpustack/gpustack:v2.3.0",
             "running": False,
             "restart_count": 0,
@@ -53,23 +65,94 @@ def test_facts_of_a_whole_engine(path):
         },
         {
             "name": "gpustack-worker",
+            "owner": "ours",
             "image": "docker.io/gpustack/gpustack:v2.3.0",
             "running": True,
             "restart_count": 3,
             "started_at": "2026-08-01T10:00:00.123456789Z",
         },
         {
+            "name": "qwen3-0.6b-Xy12Z-run-0",
+            "owner": "gpustack",
+            "image": "docker.io/gpustack/runner:cuda12.9-vllm0.25.1",
+            "running": True,
+            "restart_count": None,
+            "started_at": None,
+        },
+        {
             "name": "registry",
+            "owner": "",
             "image": "docker.io/library/registry:2",
             "running": True,
             "restart_count": None,
             "started_at": None,
         },
     ]
-    assert [request for request in requests if request.endswith("/json")][1:] == [
+    assert requests == [
+        "/version",
+        "/info",
+        "/images/json",
+        "/containers/json?all=1",
         f"/containers/{ID_WORKER}/json",
         f"/containers/{ID_SERVER}/json",
     ]
+
+
+def test_mirrors_lose_their_accounts(path):
+    with made_engine(path):
+        facts, _published, _findings = ask(path)
+    assert facts["registry_mirrors"] == ["https://mirror.example.com/", "https://10.0.0.5:5000/docker/"]
+    assert "s3cr3t" not in str(facts)
+
+
+def test_containerd_keeps_the_images(path, tmp_path):
+    write(tmp_path / "etc/containerd/config.toml", "version = 2\nroot = '/data/containerd'\n[grpc]\nroot = '/no'\n")
+    status = [["driver-type", "io.containerd.snapshotter.v1"]]
+    with made_engine(path, with_answer("/info", Driver="overlayfs", DriverStatus=status)):
+        facts, _published, _findings = ask(path, root=tmp_path)
+    assert (facts["storage_driver"], facts["image_store"]) == ("overlayfs", "containerd")
+    assert facts["containerd_root"] == "/data/containerd"
+
+
+def test_root_of_another_table_is_not_that_of_containerd(path, tmp_path):
+    write(tmp_path / "etc/containerd/config.toml", '#root = "/commented"\n[plugins.x]\n  root = "/no"\n')
+    assert ask(path, root=tmp_path)[0]["containerd_root"] == "/var/lib/containerd"
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("var/lib/dpkg/info/docker-ce.list", "docker-ce"),
+        ("var/lib/dpkg/info/docker.io.list", "docker.io"),
+        ("usr/lib/systemd/system/docker.service", "docker-ce"),
+        ("etc/systemd/system/docker.service", ""),
+    ],
+)
+def test_package_of_the_engine(path, tmp_path, file, expected):
+    write(tmp_path / file)
+    with made_engine(path):
+        assert ask(path, root=tmp_path)[0]["os_packaged"] == expected
+
+
+def test_unit_of_somebody_elses_build_is_not_docker_ce(path, tmp_path):
+    write(tmp_path / "usr/lib/systemd/system/docker.service")
+    with made_engine(path, with_answer("/version", Platform={"Name": ""})):
+        assert ask(path, root=tmp_path)[0]["os_packaged"] == ""
+
+
+def test_snap_without_a_socket(path, tmp_path):
+    write(tmp_path / "snap/bin/docker")
+    facts, _published, findings = ask(path, root=tmp_path)
+    assert (facts["present"], facts["answers"], facts["kind"]) == (True, False, "snap")
+    assert only_id(findings) == ("engine_is_snap", "error")
+
+
+def test_leftover_snap_beside_docker_engine_is_no_problem(path, tmp_path):
+    write(tmp_path / "snap/bin/docker")
+    write(tmp_path / "usr/bin/dockerd")
+    with made_engine(path):
+        facts, _published, findings = ask(path, root=tmp_path)
+    assert (facts["kind"], findings) == ("docker", [])
 
 
 def test_absent_engine_is_no_problem(path):
@@ -77,9 +160,9 @@ def test_absent_engine_is_no_problem(path):
     assert (facts["present"], facts["answers"], findings) == (False, False, [])
 
 
-def test_installed_engine_without_a_socket_is_stopped(path, tmp_path):
-    (tmp_path / "usr/bin").mkdir(parents=True)
-    (tmp_path / "usr/bin/dockerd").touch()
+@pytest.mark.parametrize("daemon", ["usr/bin/dockerd", "usr/sbin/dockerd"])
+def test_installed_engine_without_a_socket_is_stopped(path, tmp_path, daemon):
+    write(tmp_path / daemon)
     facts, _published, findings = ask(path, root=tmp_path)
     assert (facts["present"], facts["answers"]) == (True, False)
     assert only_id(findings) == ("engine_stopped", "warning")
@@ -153,23 +236,27 @@ def test_server_that_is_no_engine(path, answer):
 
 
 @pytest.mark.parametrize(
-    ("answers", "expected"),
+    ("answers", "kind", "expected"),
     [
-        (with_answer("/info", OperatingSystem="Docker Desktop"), "engine_is_docker_desktop"),
-        (with_answer("/info", SecurityOptions=["name=seccomp", "name=rootless"]), "engine_is_rootless"),
-        (with_answer("/version", Components=[{"Name": "Podman Engine"}]), "engine_is_podman"),
+        (with_answer("/info", OperatingSystem="Docker Desktop"), "desktop", "engine_is_docker_desktop"),
+        (with_answer("/info", SecurityOptions=["name=seccomp", "name=rootless"]), "rootless", "engine_is_rootless"),
+        (with_answer("/info", DockerRootDir="/var/snap/docker/common/var-lib-docker"), "snap", "engine_is_snap"),
+        (with_answer("/version", Components=[{"Name": "Podman Engine"}]), "podman", "engine_is_podman"),
     ],
 )
-def test_engines_that_gpustack_cannot_use(path, answers, expected):
+def test_engines_that_gpustack_cannot_use(path, answers, kind, expected):
     with made_engine(path, answers):
-        assert only_id(ask(path)[2]) == (expected, "error")
+        facts, _published, findings = ask(path)
+    assert facts["kind"] == kind
+    assert only_id(findings) == (expected, "error")
 
 
 def test_answers_of_another_shape_are_survived(path):
     answers = dict(ANSWERS, **{"/info": {"Runtimes": None}, "/images/json": ["text"], "/containers/json?all=1": {}})
     with made_engine(path, answers):
         facts, _published, findings = ask(path)
-    assert facts["runtimes"] == facts["images"] == facts["containers"] == []
+    assert facts["runtimes"] == facts["images"] == facts["containers"] == facts["registry_mirrors"] == []
+    assert (facts["image_store"], facts["live_restore"]) == ("", None)
     assert [entry["id"] for entry in findings] == ["engine_incomplete", "engine_incomplete"]
 
 
@@ -177,7 +264,11 @@ def test_container_that_goes_between_list_and_inspection_is_left_out(path):
     answers = {endpoint: answer for endpoint, answer in ANSWERS.items() if ID_WORKER not in endpoint}
     with made_engine(path, answers):
         facts, _published, findings = ask(path)
-    assert [container["name"] for container in facts["containers"]] == ["gpustack-server", "registry"]
+    assert [container["name"] for container in facts["containers"]] == [
+        "gpustack-server",
+        "qwen3-0.6b-Xy12Z-run-0",
+        "registry",
+    ]
     assert findings == []
 
 

@@ -99,7 +99,7 @@ def test_a_rule_is_complete(rule):
     assert rule["severity"] in _findings.SEVERITIES
     assert isinstance(rule["acceptable"], bool)
     assert rule.get("of", "deployment") in ("deployment", "route")
-    assert set(rule) <= {*texts, "id", "of", "at", "severity", "acceptable"}
+    assert set(rule) <= {*texts, "id", "of", "of_hosts", "at", "severity", "acceptable"}
 
 
 def test_every_kind_has_one_name():

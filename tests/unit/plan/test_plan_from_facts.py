@@ -28,7 +28,7 @@ def site(*checkpoints):
     models = [{"name": "flash", "family": "deepseek_v4", "deployments": [entry]}]
     names = [f"h20-{number}" for number in range(1, len(checkpoints) + 1)]
     facts = {
-        name: found and {"driver": {"version": "580.82.07"}, "checkpoints": {PATH: found}}
+        name: found and {"drivers": {"nvidia": {"userspace": "580.82.07"}}, "checkpoints": {PATH: found}}
         for name, found in zip(names, checkpoints)
     }
     hosts = {name: {"gpustack_accelerator": H20, "gpustack_models": models} for name in names}

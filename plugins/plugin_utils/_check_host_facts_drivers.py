@@ -1,0 +1,135 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Does the driver of a host run what the plan puts on its cards?"""
+
+from __future__ import annotations
+
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _rules, _site_plan
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import Finding, error
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import listed
+
+_WHERE = {"nvidia": "NVIDIA driver", "ascend": "Ascend driver"}
+# The plan reports it too, of a deployment and all its hosts.
+_TOO_OLD = "driver_too_old"
+_TABLE = "docs.nvidia.com/cuda/cuda-toolkit-release-notes (data/cuda_drivers.yml)"
+
+
+def check(host):
+    vendor = host.profile.get("vendor")
+    there = any(card.get("vendor") == vendor for card in host.cards)
+    # Facts of an older release say nothing of drivers.
+    if there and vendor in _WHERE and "drivers" in host.facts:
+        yield from {"nvidia": _nvidia, "ascend": _ascend}[vendor](host)
+
+
+def _nvidia(host):
+    driver = _data.mapping(host.fact("drivers", "nvidia"))
+    if not any(driver.get(key) for key in ("installed", "userspace", "loaded")):
+        yield _missing(host, f"{_oldest(host)} or later", f"install NVIDIA driver branch {_branch(host)} or later")
+    there = _site_plan.driver(host.facts)
+    if there:
+        yield from _too_old(host, there)
+    yield from _wrong_module(host)
+
+
+def _ascend(host):
+    if not (host.fact("drivers", "ascend", "driver") or host.fact("drivers", "ascend", "tool")):
+        yield _missing(
+            host,
+            "driver and firmware that go together, with npu-smi",
+            "install the driver first, then the firmware, then restart the host",
+        )
+
+
+def _missing(host, expected, fix):
+    return error(
+        "driver_missing",
+        _WHERE[host.profile["vendor"]],
+        f"no driver and no tool of the vendor for {len(host.own_cards or host.cards)} cards",
+        f"{expected}{_for(host.plans)}",
+        fix,
+    )
+
+
+def _too_old(host, there):
+    minimum = _table()[_data.load("host_needs.yml")["cuda_minimum"]]
+    waiting = [plan for plan in host.plans if _is_below(there, _needed(plan))]
+    found, oldest = there, _oldest(host)
+    if _is_below(there, minimum):
+        yield error(
+            "driver_below_minimum",
+            _WHERE["nvidia"],
+            found,
+            f"{oldest} or later{_for(waiting)}: GPUStack's images need {minimum} at least",
+            f"install NVIDIA driver branch {_branch(host)} or later",
+            _TABLE,
+        )
+    elif waiting:
+        yield Finding(
+            _TOO_OLD,
+            "error",
+            _WHERE["nvidia"],
+            found,
+            f"{oldest} or later{_for(waiting)}",
+            f"install NVIDIA driver branch {_branch(host)} or later; or name an image with an older CUDA in image and "
+            "declare it in gpustack_engine_images",
+            _TABLE,
+        )
+
+
+def _wrong_module(host):
+    flavour, capability = host.fact("drivers", "nvidia", "flavour"), host.profile.get("compute_capability")
+    rule = _data.load("host_needs.yml")["kernel_module"]
+    if not flavour or not capability:
+        return
+    if flavour == "open" and _is_below(capability, rule["proprietary_below"]):
+        needed = "proprietary"
+    elif flavour == "proprietary" and not _is_below(capability, rule["open_from"]):
+        needed = "open"
+    else:
+        return
+    yield error(
+        "driver_flavour",
+        "NVIDIA kernel module",
+        f"the {flavour} one",
+        f"the {needed} one: {host.accelerator} has compute capability {capability}",
+        f"install the {needed} kernel module of the same driver version, then restart the host",
+        _data.load("host_needs.yml")["sources"]["kernel_module"],
+    )
+
+
+def _table():
+    return _data.load("cuda_drivers.yml")["linux"]
+
+
+def _needed(plan):
+    """The oldest driver for the CUDA in the image; None where nobody declared which that is."""
+    return _table().get(plan["runtime"].get("cuda"))
+
+
+def _oldest(host):
+    """The oldest driver for everything that is planned here, and for GPUStack itself."""
+    oldest = _table()[_data.load("host_needs.yml")["cuda_minimum"]]
+    for needed in filter(None, map(_needed, host.plans)):
+        oldest = needed if _is_below(oldest, needed) else oldest
+    return oldest
+
+
+def _branch(host):
+    return max(int(_oldest(host).partition(".")[0]), _data.load("host_needs.yml")["driver_branch"])
+
+
+def _is_below(there, wanted):
+    return bool(wanted) and _rules.is_release(there, f"<{wanted}")
+
+
+def _for(plans):
+    """`, for CUDA 13.0 in <image> of flash-nvidia_h20`"""
+    images = {}
+    for plan in plans:
+        runtime = " and ".join(f"{name.upper()} {release}" for name, release in plan["runtime"].items())
+        what = f"{runtime} in {plan['image_name']}" if runtime else plan["image_name"]
+        images.setdefault(what, []).append(plan["name"])
+    return "".join(f", for {what} of {listed(names)}" for what, names in images.items())

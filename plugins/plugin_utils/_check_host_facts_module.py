@@ -1,0 +1,35 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the module found on a host by itself, as far as the inventory does not make more or less of it."""
+
+from __future__ import annotations
+
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import SEVERITIES, Finding
+
+_FIELDS = ("id", "severity", "where", "found", "expected", "fix", "source")
+# A finding of the judgement, and those of the module that say less of the same.
+_SAID_BETTER = {"driver_missing": ("nvidia_driver_missing", "ascend_driver_missing", "vendor_tool_missing")}
+# Nothing runs on a declared accelerator without it.
+_RAISED = ("nvidia_driver_not_loaded",)
+# One card of several: the others can serve.
+_LOWERED = ("nvidia_card_unhealthy", "ascend_card_unhealthy")
+
+
+def findings(host, judged):
+    """`judged`: the kinds of the judgement about this host."""
+    said = {kind for better in judged & _SAID_BETTER.keys() for kind in _SAID_BETTER[better]}
+    for row in host.rows("findings"):
+        found = {field: str(row.get(field) or "") for field in _FIELDS}
+        if found["id"] not in said:
+            yield Finding(**{**found, "severity": _severity(host, found)})
+
+
+def _severity(host, found):
+    if found["id"] in _RAISED and host.accelerator:
+        return "error"
+    if found["id"] in _LOWERED and any(card.get("health") == "ok" for card in host.cards):
+        return "warning"
+    # Of a release that calls it by another name.
+    return found["severity"] if found["severity"] in SEVERITIES else "warning"

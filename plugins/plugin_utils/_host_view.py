@@ -1,0 +1,61 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One host that was looked at: what was found there beside what the inventory says of it."""
+
+from __future__ import annotations
+
+import functools
+
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _site_plan
+
+
+def views(site):
+    """Every host with facts, in the order of the inventory."""
+    plans = {}
+    for planned in _site_plan.of_site(site):
+        plans.setdefault(planned.plan["accelerator"], []).append(planned.plan)
+    return [HostView(site, name, plans) for name in site.hosts if name in site.facts]
+
+
+class HostView:
+    def __init__(self, site, name, plans):
+        self.site, self.name = site, name
+        self.facts = _data.mapping(site.facts[name])
+        self._plans = plans
+
+    @functools.cached_property
+    def accelerator(self):
+        """What a worker declares, or None: a name that is not known has its finding in the inventory."""
+        declared = self.site.text(self.name, "gpustack_accelerator") if self.name in self.site.workers else None
+        return declared if declared in self.site.profiles.accelerators() else None
+
+    @functools.cached_property
+    def profile(self):
+        return self.site.profiles.accelerator(self.accelerator) if self.accelerator else {}
+
+    @property
+    def plans(self):
+        """The deployments that may run here."""
+        return self._plans.get(self.accelerator, [])
+
+    @property
+    def cards(self):
+        return self.rows("accelerators")
+
+    @property
+    def own_cards(self):
+        """The cards that are what the host declares."""
+        pci_ids = self.profile.get("pci_ids") or ()
+        return [card for card in self.cards if card.get("profile") == self.accelerator or card.get("pci_id") in pci_ids]
+
+    def rows(self, *keys):
+        return [row for row in self.fact(*keys) or () if isinstance(row, dict)]
+
+    def fact(self, *keys):
+        """A fact by its path; None where it is not known, or was not asked for by an older release."""
+        found = self.facts
+        for key in keys:
+            found = _data.mapping(found).get(key)
+        return found

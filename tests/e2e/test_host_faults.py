@@ -1,0 +1,194 @@
+"""What is wrong with hosts is told of all of them in one report, before anything is changed.
+
+Runs on the lab's bare hosts and leaves them as they were. Two runs: as many faults at once as go together.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from pathlib import Path
+
+import lab_site
+import pytest
+import yaml
+from host_snapshot import files
+from lab_site import H20, HOSTS, NPU, RTX, SERVER
+
+ANSWERS = "/usr/share/made-tools"
+#: A Python whose clock is ten minutes ahead: the hosts of the lab share the controller's clock.
+AHEAD = """#!/bin/sh
+PYTHONPATH=/opt/ahead exec /usr/bin/python3 "$@"
+"""
+AHEAD_SITE = "import time; now = time.time; time.time = lambda: now() + 600"
+
+
+def inventory(tmp_path, **hosts):
+    path = tmp_path / "faults.yml"
+    path.write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
+    return str(path)
+
+
+def replaced(host, path, old, new):
+    """Shell commands that change a text in a file and put it back, or fail when the text is not there."""
+    return (
+        host,
+        f"grep -q '{old}' '{path}' && cp -p '{path}' /tmp/kept && sed -i 's/{old}/{new}/' '{path}'",
+        f"cp -p /tmp/kept '{path}'",
+    )
+
+
+def listening(host, port):
+    return (
+        host,
+        f"setsid python3 -m http.server {port} > /dev/null 2>&1 & echo $! > /tmp/listening",
+        "kill $(cat /tmp/listening)",
+    )
+
+
+@contextlib.contextmanager
+def planted(lab, faults):
+    for host, plant, _restore in faults:
+        lab.sh(host, plant)
+    try:
+        yield
+    finally:
+        for host, _plant, restore in reversed(faults):
+            lab.sh(host, restore)
+
+
+@pytest.fixture(scope="module")
+def before(lab):
+    return {host: files(lab, host) for host in HOSTS}
+
+
+@pytest.fixture(scope="module")
+def site_run(lab, before, tmp_path_factory):
+    """site.yml on hosts with a fault each, and on some several."""
+    lab.sh(SERVER, f"mkdir /opt/ahead && echo '{AHEAD_SITE}' > /opt/ahead/sitecustomize.py")
+    lab.sh(SERVER, f"printf '%s' '{AHEAD}' > /opt/ahead/python3 && chmod 755 /opt/ahead/python3")
+    faults = [
+        listening(SERVER, 80),
+        replaced(H20, f"{ANSWERS}/modinfo/-F_version_nvidia.out", r"580\.95\.05", "580.105.08"),
+        replaced(H20, f"{ANSWERS}/nv-fabricmanager/--version.out", r"580\.95\.05", "580.95.04"),
+        replaced(RTX, f"{ANSWERS}/nvidia-smi/-q_-x.out", r"580\.95\.05", "570.124.06"),
+        (RTX, "mount -t tmpfs -o size=1g none /var/lib/docker", "umount /var/lib/docker"),
+        (RTX, "cp -p /etc/machine-id /tmp/id; echo 0123456789abcdef0123456789abcdef > /etc/machine-id", "cat /tmp/id > /etc/machine-id"),
+        (NPU, "cp -p /etc/machine-id /tmp/id; echo 0123456789abcdef0123456789abcdef > /etc/machine-id", "cat /tmp/id > /etc/machine-id"),
+        replaced(NPU, f"{ANSWERS}/npu-smi/info_-t_board_-i_3.out", "OK", "NOK"),
+    ]
+    wrong = inventory(
+        tmp_path_factory.mktemp("site"),
+        **{
+            SERVER: {"ansible_python_interpreter": "/opt/ahead/python3", "gpustack_accept": []},
+            H20: {"gpustack_accelerator": "nvidia_h200"},
+        },
+    )
+    with planted(lab, faults):
+        run = lab_site.site("-i", wrong, log="host_faults.log")
+    lab.sh(SERVER, "rm -r /opt/ahead")
+    return run
+
+
+def block(run, kind):
+    """The report's lines about a kind of finding, as one line."""
+    text = re.search(rf"^(?:ERROR|WARNING|NOTE) {kind}\n((?:  .*\n)+)", run.output, re.MULTILINE)
+    assert text, f"no {kind} in:\n{run.tail(80)}"
+    return " ".join(text[1].split())
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("accelerator_differs", [H20, "8 x nvidia_h20_3e", "write gpustack_accelerator: nvidia_h20_3e"]),
+        ("nvidia_driver_mismatch", [H20, "580.95.05", "580.105.08"]),
+        ("nvidia_fabric_manager_version", [H20, "580.95.04", "580.95.05"]),
+        ("driver_too_old", [RTX, "570.124.06", "580.65.06", "vllm/vllm-openai:v0.25.0", "branch 580"]),
+        ("disk_too_small", [RTX, "/var/lib/docker", "1 GB free", "41 GB"]),
+        ("ascend_firmware_incompatible", [NPU, "NOK"]),
+        ("machine_id_duplicate", [RTX, NPU, "0123456789abcdef0123456789abcdef", "systemd-machine-id-setup"]),
+        ("port_taken", [SERVER, "port 80", "python3 (pid", "gpustack_server_port"]),
+        ("clock_off", [SERVER, "600 s ahead", "chrony"]),
+    ],
+)
+def test_the_fault_is_told(site_run, kind, words):
+    found = block(site_run, kind)
+    assert [word for word in words if word not in found] == [], found
+
+
+def test_nothing_was_changed(site_run, before, lab):
+    assert site_run.code == 2, site_run.tail()
+    assert "No host was changed" in site_run.output
+    assert site_run.changed() == 0
+    for host in HOSTS:
+        after = files(lab, host)
+        own = ("/etc/machine-id", ANSWERS)
+        assert {path for path in after.keys() ^ before[host].keys()} == set()
+        differing = {path for path in after if after[path] != before[host][path]}
+        assert {path for path in differing if not path.startswith(own)} <= {"/opt", "/etc", "/root"}, differing
+
+
+@pytest.fixture(scope="module")
+def probe_run(lab, tmp_path_factory):
+    """probe.yml with engines of the wrong kind, a tool that hangs, and a host with large pages."""
+    script = (Path(__file__).parent / "simulated_docker.py").read_text()
+    lab.sh(NPU, f"cat > /tmp/simulated_docker.py <<'END'\n{script}\nEND")
+    lab.sh(SERVER, f"cat > /tmp/simulated_docker.py <<'END'\n{script}\nEND")
+
+    def engine(host, **info):
+        start = f"python3 /tmp/simulated_docker.py '{json.dumps(info)}' > /dev/null 2>&1"
+        return (host, start, "pkill -f simulated_docker.py; rm /var/run/docker.sock")
+
+    faults = [
+        engine(SERVER, OperatingSystem="Docker Desktop"),
+        engine(NPU, SecurityOptions=["name=rootless"]),
+        (
+            RTX,
+            f"echo 60 > {ANSWERS}/nvidia-smi/-q_-x.sleep",
+            f"rm {ANSWERS}/nvidia-smi/-q_-x.sleep",
+        ),
+        (
+            H20,
+            "mkdir -p /opt/tree/proc/self && cd /opt/tree && ln -s /etc /sys /usr . && ln -s /proc/sys /proc/net proc/"
+            " && echo 'KernelPageSize:       64 kB' > proc/self/smaps",
+            "rm -r /opt/tree",
+        ),
+    ]
+    directory = tmp_path_factory.mktemp("probe")
+    odd = inventory(
+        directory,
+        **{H20: {"host_probe_sysroot": "/opt/tree"}, RTX: {"host_probe_timeout": 4}},
+    )
+    with planted(lab, faults):
+        run = lab_site.playbook(
+            str(lab_site.ROOT / "playbooks" / "probe.yml"),
+            *("-i", str(lab_site.INVENTORY), "-i", odd, "-e", f"gpustack_report_dir={directory}"),
+            log="probe_faults.log",
+        )
+    return run, directory
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("engine_is_docker_desktop", [SERVER, "Docker Desktop", "gpustack/gpustack#3549"]),
+        ("engine_is_rootless", [NPU, "rootless"]),
+        ("vendor_tool_hangs", [RTX, "nvidia-smi"]),
+        ("page_size_64k", [H20, "64 KiB"]),
+    ],
+)
+def test_the_probe_tells_it(probe_run, kind, words):
+    run, _directory = probe_run
+    found = block(run, kind)
+    assert [word for word in words if word not in found] == [], found
+
+
+def test_the_probe_says_one_line_for_each_host_and_writes_json(probe_run):
+    run, directory = probe_run
+    assert run.code == 2, run.tail()
+    assert run.changed() in (0, 1)
+    for host in HOSTS:
+        assert len(re.findall(rf"^{host} +\S", run.output, re.MULTILINE)) >= 1
+    document = json.loads((directory / "probe.json").read_text())
+    assert {host["name"] for host in document["hosts"]} == set(HOSTS)

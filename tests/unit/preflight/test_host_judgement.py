@@ -1,0 +1,339 @@
+"""The judgement of hosts beyond its single kinds: who is judged, what is merged, accepted, raised and left out."""
+
+from __future__ import annotations
+
+import copy
+import time
+
+import made_hosts
+import pytest
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _check_host_facts, _findings, _preflight
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import Site
+
+NPU = {"vendor": "ascend", "profile": "ascend_910b", "pci_id": "19e5:d802", "address": "0000:c1:00.0", "health": "ok"}
+ON_ASCEND = {
+    "gpustack_accelerator": "ascend_910b",
+    "gpustack_accelerator_count": 1,
+    "gpustack_models": [],
+}
+CLOCK_OFF = {"facts": {"clock": {"offset_seconds": 300}}}
+
+
+def pairs(made):
+    return _check_host_facts.check(Site(made))
+
+
+def kinds(case, **more):
+    return [finding.id for unused, finding in pairs(made_hosts.inventory(case, **more))]
+
+
+def row(kind, severity="error", where="/some/place"):
+    return {
+        "id": kind,
+        "severity": severity,
+        "where": where,
+        "found": "that",
+        "expected": "this",
+        "fix": "do it",
+        "source": "a page",
+    }
+
+
+def test_a_host_that_was_not_looked_at_is_not_judged():
+    made = made_hosts.inventory(CLOCK_OFF, count=2)
+    made["facts"]["h20-02"] = None
+    assert [name for name, unused in pairs(made)] == ["h20-01"]
+    made["facts"] = {}
+    assert pairs(made) == []
+
+
+def test_the_same_finding_of_many_hosts_is_one_block():
+    made = made_hosts.apart(made_hosts.inventory(CLOCK_OFF, count=18))
+    found = pairs(made)
+    assert len(found) == 18
+    (finding,) = _check_host_facts.merged(found)
+    assert finding.where == "h20-01, h20-02, h20-03, h20-04 and 14 more: clock"
+    assert finding.found == "300 s ahead of this machine"
+    assert _check_host_facts.each(found)[1].where == "h20-02: clock"
+
+
+def test_what_differs_between_the_hosts_of_a_block_is_told():
+    made = made_hosts.apart(made_hosts.inventory(CLOCK_OFF, count=3))
+    made["facts"]["h20-02"]["clock"] = {"offset_seconds": -40}
+    (finding,) = _check_host_facts.merged(pairs(made))
+    assert finding.where == "h20-01, h20-02, h20-03: clock"
+    assert finding.found == "300 s ahead of this machine on h20-01, h20-03; 40 s behind this machine on h20-02"
+
+
+def test_an_accepted_finding_is_a_note_on_every_host():
+    accepted = [
+        {"id": "disk_tight", "reason": "the images of this site are small"},
+        # Errors of the inventory's own are told there, and these do nothing here.
+        {"id": "clock_off", "reason": "cannot be accepted at all"},
+        {"id": "no_such_kind", "reason": "a kind that nobody knows"},
+    ]
+    case = {
+        "inventory": {"gpustack_accept": accepted},
+        "facts": {
+            "clock": {"offset_seconds": 300},
+            "disks": [{"path": "/var/lib/containerd", "mount": "/", "free_bytes": 60 * 10**9}],
+        },
+    }
+    found = {finding.id: finding for unused, finding in pairs(made_hosts.inventory(case))}
+    assert set(found) == {"disk_tight", "clock_off"}
+    assert (found["disk_tight"].severity, found["disk_tight"].accepted) == ("note", accepted[0]["reason"])
+    assert found["clock_off"].severity == "error"
+
+
+def test_the_inventory_does_not_miss_what_only_the_hosts_can_tell():
+    made = made_hosts.inventory(
+        {"inventory": {"gpustack_accept": [{"id": "disk_tight", "reason": "images are small"}]}}
+    )
+    assert not [each for each in _preflight.check(made) if each.id.startswith("accept_")]
+
+
+# Cards
+
+
+def test_an_older_card_that_is_called_by_the_name_of_a_newer_one():
+    card = {**NPU, "profile": None, "pci_id": "19e5:d801", "name": "910B"}
+    case = {"inventory": ON_ASCEND, "facts": {"accelerators": [card], "drivers": {"ascend": {"driver": "23.0.0"}}}}
+    ((unused, finding),) = pairs(made_hosts.inventory(case))
+    assert finding.id == "accelerator_differs"
+    assert finding.found == "1 x Huawei Ascend 910 (PCI 19e5:d801)"
+    assert "write a profile with pci_ids: ['19e5:d801'] into gpustack_profiles" in finding.fix
+
+
+def test_processors_are_counted_and_not_the_cards_that_hold_them():
+    cards = [{**NPU, "profile": "ascend_910c", "pci_id": "19e5:d803", "chips": 2, "address": str(n)} for n in range(8)]
+    case = {
+        "inventory": {"gpustack_accelerator": "ascend_910c", "gpustack_accelerator_count": None, "gpustack_models": []},
+        "facts": {"accelerators": cards, "drivers": {"ascend": {"driver": "25.5.0", "tool": "25.5.0"}}},
+    }
+    assert kinds(case) == []
+    case["facts"]["accelerators"] = cards[:7]
+    ((unused, finding),) = pairs(made_hosts.inventory(case))
+    assert (finding.id, finding.found) == ("accelerator_count_fewer", "14 x ascend_910c")
+
+
+def test_more_than_a_host_has_is_said_where_one_instance_needs_it():
+    case = {"facts": {"accelerators": made_hosts.load("sound")["facts"]["accelerators"][:1]}}
+    ((unused, finding),) = pairs(made_hosts.inventory(case))
+    assert finding.expected == "2, as the inventory or the profile says; one instance needs 2"
+
+
+def test_the_cards_of_a_host_with_mig_are_counted_by_the_site():
+    cards = [{**card, "mig": True} for card in made_hosts.load("sound")["facts"]["accelerators"]]
+    assert kinds({"inventory": {"gpustack_accelerator_count": 7}, "facts": {"accelerators": cards}}) == []
+
+
+def test_a_profile_of_the_site_for_a_known_card_is_no_contradiction():
+    own = {
+        "name": "ours",
+        "vendor": "nvidia",
+        "pci_ids": ["10de:232c"],
+        "memory_bytes": 1,
+        "cards_per_host": 2,
+        "platform": "cuda",
+        "device_type": "cuda",
+        "container": {"runtime": "nvidia", "env": {}},
+    }
+    assert not kinds(
+        {
+            "inventory": {
+                "gpustack_accelerator": "our_h20",
+                "gpustack_models": [],
+                "gpustack_profiles": {"accelerators": {"our_h20": own}},
+            }
+        }
+    )
+
+
+def test_a_server_without_cards_declares_none():
+    made = made_hosts.inventory({"facts": {"accelerators": [], "drivers": {"nvidia": None}, "ports": []}})
+    made["groups"] = {"gpustack_server": ["h20-01"], "gpustack_worker": []}
+    assert pairs(made) == []
+
+
+def test_what_the_inventory_says_wrongly_is_judged_there():
+    for wrong in ("nvidia_h20_3", None, 5, ["nvidia_h20"]):
+        assert kinds({"inventory": {"gpustack_accelerator": wrong, "gpustack_models": "x"}}) == []
+
+
+# Drivers
+
+
+@pytest.mark.parametrize("driver", [None, {"driver": "", "tool": ""}])
+def test_an_ascend_host_without_a_driver(driver):
+    found = [row("ascend_driver_missing", "warning"), row("vendor_tool_missing", "warning"), row("os_unidentified")]
+    facts = {"accelerators": [NPU], "drivers": {"nvidia": None, "ascend": driver}, "findings": found}
+    made = pairs(made_hosts.inventory({"inventory": ON_ASCEND, "facts": facts}))
+    assert [finding.id for unused, finding in made] == ["driver_missing", "os_unidentified"]
+    assert made[0][1].where == "Ascend driver"
+    assert made[0][1].fix == "install the driver first, then the firmware, then restart the host"
+
+
+def test_a_newer_driver_that_waits_for_a_restart_counts():
+    driver = {"loaded": "535.154.05", "installed": "580.95.05", "userspace": "535.154.05"}
+    assert kinds({"facts": {"drivers": {"nvidia": driver}}}) == []
+
+
+def test_the_branch_to_install_is_one_that_lives():
+    case = made_hosts.load("driver_below_minimum")
+    case["inventory"] = {"gpustack_models": []}
+    ((unused, finding),) = pairs(made_hosts.inventory(case))
+    assert finding.expected == "570.26 or later: GPUStack's images need 570.26 at least"
+    assert finding.fix == "install NVIDIA driver branch 580 or later"
+
+
+def test_the_driver_of_windows_is_not_judged_by_the_table_of_linux():
+    driver = {"loaded": "", "installed": "", "userspace": "572.83"}
+    assert kinds({"facts": {"wsl": True, "drivers": {"nvidia": driver}}}) == []
+    nothing = {"loaded": "", "installed": "", "userspace": ""}
+    assert kinds({"facts": {"wsl": True, "drivers": {"nvidia": nothing}}}) == ["driver_missing"]
+
+
+def test_facts_of_an_older_probe_say_nothing_of_drivers():
+    made = made_hosts.inventory()
+    del made["facts"]["h20-01"]["drivers"]
+    assert pairs(made) == []
+
+
+@pytest.mark.parametrize(
+    ("flavour", "capability", "found"),
+    [
+        ("open", "7.0", ["driver_flavour"]),
+        ("proprietary", "7.0", []),
+        ("open", "7.5", []),
+        ("proprietary", "9.0", []),
+        ("proprietary", "12.0", ["driver_flavour"]),
+        ("open", "12.0", []),
+        ("", "12.0", []),
+        ("open", None, []),
+    ],
+)
+def test_the_kernel_module_goes_with_the_card(flavour, capability, found):
+    case = made_hosts.load("driver_flavour")
+    case["inventory"]["gpustack_profiles"]["accelerators"]["our_b200"]["compute_capability"] = capability
+    case["facts"]["drivers"]["nvidia"]["flavour"] = flavour
+    assert kinds(case) == found
+
+
+# What the probe found by itself
+
+
+def test_a_finding_of_the_probe_is_taken_over_as_it_is():
+    made = made_hosts.inventory(
+        {"facts": {"findings": [row("engine_is_snap"), row("a_kind_of_a_later_release", "fatal")]}}
+    )
+    known, unknown = (finding for unused, finding in pairs(made))
+    assert _findings.table([_check_host_facts.each(pairs(made))[0]]) == (
+        "ERROR engine_is_snap\n  where     h20-01: /some/place\n  found     that\n  expected  this\n  fix       do it\n"
+        "  source    a page\n\n1 error"
+    )
+    assert known.severity == "error"
+    assert (unknown.id, unknown.severity, unknown.found) == ("a_kind_of_a_later_release", "warning", "that")
+
+
+@pytest.mark.parametrize("damaged", [None, {}, ["text"], [{}], [{"id": "x"}]])
+def test_damaged_findings_are_no_crash(damaged):
+    assert all(kind in ("", "x") for kind in kinds({"facts": {"findings": damaged}}))
+
+
+def test_a_driver_that_is_not_loaded_is_an_error_where_its_card_is_declared():
+    made = made_hosts.inventory({"facts": {"findings": [row("nvidia_driver_not_loaded", "warning")]}})
+    assert [finding.severity for unused, finding in pairs(made)] == ["error"]
+    made["hosts"]["h20-01"].update(gpustack_accelerator=None, gpustack_models=[])
+    assert [finding.severity for unused, finding in pairs(made)] == ["warning"]
+
+
+@pytest.mark.parametrize(("health", "severity"), [(["error", "ok"], "warning"), (["error", "error"], "error")])
+def test_one_unhealthy_card_of_several_is_a_warning(health, severity):
+    cards = copy.deepcopy(made_hosts.load("sound")["facts"]["accelerators"])
+    for card, state in zip(cards, health):
+        card["health"] = state
+    made = made_hosts.inventory({"facts": {"accelerators": cards, "findings": [row("nvidia_card_unhealthy")]}})
+    assert [finding.severity for unused, finding in pairs(made)] == [severity]
+
+
+def test_no_account_of_a_url_is_shown():
+    found = row("engine_incomplete", "warning", "http://joe:hunter2@mirror.example.com/v2")
+    ((unused, finding),) = pairs(made_hosts.inventory({"facts": {"findings": [found]}}))
+    assert finding.where == "http://***@mirror.example.com/v2"
+
+
+# Ports and disks
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "found"),
+    [
+        ("ours", "gpustack-worker", []),
+        ("gpustack", "flash-1-run", []),
+        ("", "prometheus", ["port_taken"]),
+        (None, "gpustack-worker", []),
+        (None, "prometheus", ["port_taken"]),
+    ],
+)
+def test_a_port_of_our_own_containers_is_fine(owner, name, found):
+    containers = [{"name": name, "owner": owner}] if owner is not None else []
+    port = {"port": 10151, "address": "0.0.0.0", "process": "python3", "pid": 5, "container": name}
+    assert kinds({"facts": {"engine": {"containers": containers}, "ports": [port]}}) == found
+
+
+def test_the_ports_of_the_server_are_its_own():
+    listening = {"port": 80, "address": "0.0.0.0", "process": "nginx", "pid": 80, "container": ""}
+    made = made_hosts.inventory({"facts": {"ports": [listening]}})
+    assert pairs(made) == []
+    made["groups"] = {"gpustack_server": ["h20-01"], "gpustack_worker": []}
+    ((unused, finding),) = pairs(made)
+    assert (finding.id, finding.where, finding.found) == ("port_taken", "port 80", "nginx (pid 80)")
+    assert finding.fix.endswith("write another port into gpustack_server_port")
+    made["hosts"]["h20-01"]["gpustack_server_port"] = 8080
+    assert pairs(made) == []
+
+
+def test_a_silent_engine_makes_no_foreign_container():
+    listening = {"port": 10150, "address": "0.0.0.0", "process": "python3", "pid": 5, "container": ""}
+    case = {"facts": {"engine": {"answers": False, "containers": []}, "ports": [listening]}}
+    assert kinds(case) == []
+
+
+def test_images_that_are_there_need_no_room():
+    images = [
+        "docker.io/gpustack/gpustack:v2.3.0",
+        "docker.io/gpustack/runtime:pause",
+        "docker.io/gpustack/runtime:health",
+        "docker.io/vllm/vllm-openai:v0.25.0",
+    ]
+    disks = [{"path": "/var/lib/containerd", "mount": "/", "free_bytes": 10**9}]
+    assert kinds({"facts": {"engine": {"images": images}, "disks": disks}}) == []
+    # Without the large one, what is left has no size that anybody knows.
+    assert kinds({"facts": {"engine": {"images": images[1:]}, "disks": disks}}) == ["disk_tight"]
+
+
+@pytest.mark.parametrize(("store", "path"), [("classic", "/data/docker"), ("containerd", "/data/containerd")])
+def test_room_is_needed_where_the_engine_keeps_images(store, path):
+    disks = [
+        {"path": "/data/docker", "mount": "/data", "free_bytes": 10**9},
+        {"path": "/data/containerd", "mount": "/more", "free_bytes": 10**9},
+    ]
+    engine = {"image_store": store, "data_root": "/data/docker", "containerd_root": "/data/containerd"}
+    ((unused, finding),) = pairs(made_hosts.inventory({"facts": {"engine": engine, "disks": disks}}))
+    assert (finding.id, finding.where) == ("disk_too_small", path)
+
+
+def test_500_hosts_stay_within_a_second():
+    case = made_hosts.load("accelerator_differs")
+    case["facts"]["clock"] = {"offset_seconds": 300}
+    case["facts"]["findings"] = [row("engine_is_snap"), row("nvidia_xid", "warning")]
+    made = made_hosts.apart(made_hosts.inventory(case, count=500))
+    for number, facts in enumerate(made["facts"].values()):
+        facts["disks"][1]["free_bytes"] = 39 * 10**9 + number * 10**6
+    started = time.process_time()
+    found = pairs(made)
+    merged = _check_host_facts.merged(found)
+    _findings.table(merged)
+    assert time.process_time() - started < 1
+    assert len(found) == 2500
+    assert len(merged) == 5
