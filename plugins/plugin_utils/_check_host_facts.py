@@ -16,6 +16,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
     _check_host_facts_cards,
     _check_host_facts_disks,
     _check_host_facts_drivers,
+    _check_host_facts_engine,
     _check_host_facts_module,
     _check_host_facts_ports,
     _check_host_facts_system,
@@ -27,6 +28,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import lis
 _PARTS = (
     _check_host_facts_cards,
     _check_host_facts_drivers,
+    _check_host_facts_engine,
     _check_host_facts_ports,
     _check_host_facts_disks,
     _check_host_facts_system,

@@ -53,17 +53,18 @@ def packages(os_facts, vendors=(), source="docker-ce", version="", mirror=MIRROR
     }
 
 
-def version_problem(version, vendors):
-    """A sentence, or '' where these vendors' hosts take this Docker."""
-    for limits in _ranges(_data.load(DATA), vendors):
-        if version and not _within(version, limits):
-            pin = limits["install"]
-            return (
-                f"Docker {version} is there; {_need(limits)}. Install Docker {pin} (with apt: apt-get install "
-                f"--allow-downgrades docker-ce=5:{pin}.* docker-ce-cli=5:{pin}.*), or remove Docker and run this again "
-                f"to have {pin} installed and held. Nothing was changed."
-            )
-    return ""
+def refused_by(version, vendors):
+    """The limits of every vendor whose hosts do not take this Docker."""
+    return [limits for limits in _ranges(_data.load(DATA), vendors) if version and not _within(version, limits)]
+
+
+def ways_to(limits):
+    """How a Docker that is there becomes one within the limits."""
+    pin = limits["install"]
+    return (
+        f"Install Docker {pin} (with apt: apt-get install --allow-downgrades docker-ce=5:{pin}.* docker-ce-cli=5:{pin}.*)"
+        f", or remove Docker and run this again to have {pin} installed and held"
+    )
 
 
 def _need(limits):

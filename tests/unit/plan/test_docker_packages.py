@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.inferops.gpustack.plugins.filter import docker_packages as packages_filter
-from ansible_collections.inferops.gpustack.plugins.filter import docker_version_problem as version_filter
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._docker_packages import refused_by, ways_to
 
 docker_packages = packages_filter.FilterModule().filters()["docker_packages"]
-docker_version_problem = version_filter.FilterModule().filters()["docker_version_problem"]
 
 REST = ["containerd.io"]
 APT = {
@@ -203,19 +202,17 @@ def test_nothing_is_known_of_the_system():
 
 @pytest.mark.parametrize("version", ["18.09.0", "20.10.24+dfsg1", "26.1.3", "28.5.2", ""])
 def test_releases_that_ascend_takes(version):
-    assert docker_version_problem(version, ["ascend"]) == ""
+    assert refused_by(version, ["ascend"]) == []
 
 
 @pytest.mark.parametrize("version", ["18.06.3-ce", "17.03.2", "29.0.0", "29.3.1", "30.0.1"])
 def test_releases_that_ascend_does_not_take(version):
-    problem = docker_version_problem(version, ["nvidia", "ascend"])
-    assert problem.startswith(
-        f"Docker {version} is there; Ascend hosts need Docker 18.09 or later and earlier than 29: "
-    )
-    assert "docker-ce=5:28.*" in problem
+    (limits,) = refused_by(version, ["nvidia", "ascend"])
+    assert (limits["from"], limits["below"]) == ("18.09", "29")
+    assert "docker-ce=5:28.*" in ways_to(limits)
 
 
 @pytest.mark.parametrize("version", ["18.06.3-ce", "29.1.0", "30.0.1"])
 def test_nvidia_and_none_take_what_is_there(version):
-    assert docker_version_problem(version, ["nvidia"]) == ""
-    assert docker_version_problem(version, []) == ""
+    assert refused_by(version, ["nvidia"]) == []
+    assert refused_by(version, []) == []
