@@ -43,16 +43,19 @@ WITHOUT_LAB = {
     "sanity": [[sys.executable, "tests/sanity/run.py", "--quick", "--core", "2.19"]],
     "api": [[*PYTEST, "tests/integration", "--gpustack", os.environ.get("GPUSTACK", "2.3.0")]],
 }
-#: `check_mode` and `first_run` need the lab's bare hosts, those after them the site that `first_run` made. `prod` and
+#: `host_faults`, `check_mode` and `first_run` need the lab's bare hosts, those after them the site that `first_run` made. `prod` and
 #: `single_node` end that site.
 ON_LAB = {
     "lab": [[*PLAYBOOK, "lab/reset.yml"], [*PLAYBOOK, "lab/create.yml"]],
+    "host_faults": [[*PYTEST, f"{E2E}/test_host_faults.py"]],
     "check_mode": [[*PYTEST, f"{E2E}/test_check_mode.py"]],
     "first_run": [[*PYTEST, "-s", f"{E2E}/test_first_run.py"]],
     "check_mode_again": [[*PYTEST, f"{E2E}/test_check_mode_again.py"]],
     "proofs": [[*PYTEST, "-s", f"{E2E}/test_proofs.py"]],
+    "engine": [[*PYTEST, f"{E2E}/test_engine.py"]],
     "installed": [[*PYTEST, f"{E2E}/test_installed.py"]],
     "python38": [[*PYTEST, f"{E2E}/test_python38.py"]],
+    "reboot": [[*PYTEST, f"{E2E}/test_reboot.py"]],
     "limit": [[*PYTEST, f"{E2E}/test_limit.py"]],
     "molecule": [["molecule", "test", "-s", "default", "-s", "cluster", "--shared-state", "--destroy=never"]],
     "server": [[*PYTEST, f"{E2E}/test_server.py"]],
@@ -71,6 +74,7 @@ FULL_WITHOUT_LAB = {
 }
 FULL_ON_LAB = {
     "kill_each": [[*PYTEST, f"{E2E}/test_kill_each.py"]],
+    "reboot_killed": [[*PYTEST, f"{E2E}/test_reboot_killed.py"]],
 }
 ALL = {**WITHOUT_LAB, **FULL_WITHOUT_LAB, **ON_LAB, **FULL_ON_LAB}
 

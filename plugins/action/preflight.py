@@ -39,7 +39,8 @@ class ActionModule(ActionBase):
         unused, options = self.validate_argument_spec(_OPTIONS)
         of_hosts = options["of"] == "hosts"
         inventory = _inventory_reader.read(self._loader, task_vars or {}, with_facts=of_hosts)
-        return {**result, **(self._hosts(inventory, task_vars, options) if of_hosts else self._inventory(inventory))}
+        told = self._hosts(inventory, task_vars, options) if of_hosts else self._inventory(inventory)
+        return {**result, **told, "of": options["of"]}
 
     def _inventory(self, inventory):
         findings = _preflight.check(inventory)
@@ -70,9 +71,11 @@ class ActionModule(ActionBase):
             # Ansible shows the message of a task that failed, and of no other.
             self._display.display(f"{sentence}\n")
         summary = f"{_findings.counted(len(site.facts), 'host')} looked at, {_findings.summary(merged)}"
-        summary = f"{summary}. No host was changed." if failed else summary
+        summary = "; ".join(filter(None, [summary, sentence]))
+        # Who asks for an overview only looks.
+        stops_changes = failed and not options["overview"]
         return {
-            "msg": f"{summary}; {sentence}" if sentence else summary,
+            "msg": f"{summary}. No host was changed." if stops_changes else summary,
             "changed": False,
             **written,
             **self._told(merged, _check_host_facts.each(pairs), report, printed),
@@ -91,7 +94,7 @@ class ActionModule(ActionBase):
         if not told["failed"] and not printed:
             # A passing task prints nothing by itself. Notes, accepted findings among them, are in the report.
             told["warnings"] = [_findings.line(each) for each in findings if each.severity == "warning"]
-        if not printed or self._display.verbosity:
+        if not (printed and told["failed"]) or self._display.verbosity:
             # Ansible prints the whole result of a failed task, after a report that has said it all.
             told.update(report=report, findings=[finding.as_dict() for finding in as_data])
         return told

@@ -11,6 +11,8 @@ short_description: Say at the end of a run what was done, what is left, and the 
 description:
   - Prints, after the recap, one row for each host with its result, its number of changes and the reason when it is not
     done, what preflight looked at, the findings that remain, the command to run next, and the duration.
+  - Of a host's own findings, those remain that its last look had. Once the hosts were judged, only what a later look
+    has found beside what was judged remains.
   - Covers every host of the groups C(gpustack_server), C(gpustack_worker) and C(gpustack_worker_windows), those that
     C(--limit) left out included.
   - The next command repeats the run for the hosts that failed, were unreachable or were not finished. After a check
@@ -65,9 +67,10 @@ class CallbackModule(CallbackBase):
         self._present = set()
         self._touched = set()
         self._failures = {}
-        self._preflight = ""
+        self._preflight = {}
         self._findings = []
         self._host_findings = {}
+        self._judged = {}
 
     def v2_playbook_on_start(self, playbook):
         # One command line may have several playbooks.
@@ -89,7 +92,7 @@ class CallbackModule(CallbackBase):
     def v2_runner_on_ok(self, result):
         if result.task.action == _PREFLIGHT:
             # When it fails, the site's row says so.
-            self._preflight = f"preflight: {_summary.in_short(result.result)}"
+            self._preflight[result.result.get("of")] = f"preflight: {_summary.in_short(result.result)}"
         self._note(result)
 
     def v2_runner_on_skipped(self, result):
@@ -124,11 +127,11 @@ class CallbackModule(CallbackBase):
         )
         rows = run.rows()
         proposal, command = self._next(rows, failed=bool(failures))
-        findings = self._findings + _summary.on_hosts(self._host_findings)
+        findings = self._findings + _summary.on_hosts(_summary.since(self._judged, self._host_findings))
         seconds = time.monotonic() - self._begin
         width = shutil.get_terminal_size((_WIDTH, 0)).columns
         self._display.banner("SUMMARY" + (" (check mode, nothing was changed)" if context.CLIARGS["check"] else ""))
-        self._display.display(_summary.text(rows, findings, proposal, command, seconds, width, self._preflight))
+        self._display.display(_summary.text(rows, findings, proposal, command, seconds, width, self._preflight.values()))
 
     def _note(self, result):
         content = result.result
@@ -136,6 +139,8 @@ class CallbackModule(CallbackBase):
             self._touched.add(result.host.name)
         if result.task.action == _PREFLIGHT:
             # It has told its findings in full.
+            if content.get("of") == "hosts":
+                self._judged = dict(self._host_findings)
             return
         for part in [content, *(content.get("results") or [])]:
             if isinstance(part, dict):

@@ -55,12 +55,19 @@ def read_clock(sysroot, names, controller_time):
 
 
 def _unsynchronised(service):
+    if service:
+        severity, found = "warning", f"{service} runs and has not set the clock yet"
+        fix = "wait a minute if it has just started; else name time servers that the host reaches in "
+        fix += "gpustack_ntp_servers (for chronyd) or in the configuration of the service"
+    else:
+        severity, found = "note", "no service keeps the clock"
+        fix = "nothing: site.yml installs chrony (role host_tuning)"
     return finding(
         "clock_not_synchronised",
-        "warning",
+        severity,
         "the host's clock",
-        f"{service} runs and has not set the clock yet" if service else "no service keeps the clock",
+        found,
         "a clock kept by chronyd, systemd-timesyncd or ntpd",
-        "install and start chrony, and give it time servers that the host reaches",
+        fix,
         "GPUStack 2.3.0, installation requirements",
     )

@@ -71,7 +71,7 @@ def gather(params):
         "disks": read_disks(storage + params["paths"]),
         "manifest": {"entries": noting(read_manifest(params["manifest"]))},
         "checkpoints": {path: _checkpoint.read(path) for path in params["checkpoints"]},
-        "reboot": platform.read_reboot(sysroot, nvidia),
+        "reboot": noting(platform.read_reboot(sysroot, nvidia)),
         "findings": findings,
     }
 

@@ -106,11 +106,24 @@ def read_firewall(sysroot, names):
 
 
 def read_reboot(sysroot, nvidia):
+    """({reasons, system}, findings). What the distribution wishes alone is no finding: it says so for any update."""
     texts = (sysroot.read(REBOOT_REASONS, name) or "" for name in sysroot.listdir(REBOOT_REASONS))
     reasons = [text.strip() for text in texts if text.strip()]
     if nvidia and nvidia["loaded"] and nvidia["installed"] and nvidia["loaded"] != nvidia["installed"]:
         reasons.append(f"NVIDIA driver {nvidia['loaded']} is loaded, {nvidia['installed']} is installed")
-    return {"reasons": reasons, "system": any(sysroot.lexists(path) for path in REBOOT_REQUIRED)}
+    facts = {"reasons": reasons, "system": any(sysroot.lexists(path) for path in REBOOT_REQUIRED)}
+    return facts, [_reboot_needed(reason) for reason in reasons]
+
+
+def _reboot_needed(reason):
+    return finding(
+        "reboot_needed",
+        "warning",
+        "reboot",
+        reason,
+        "none",
+        "gpustack_reboot: allow, or restart the host by hand and run this again",
+    )
 
 
 def read_engine_pending(sysroot):

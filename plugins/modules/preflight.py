@@ -87,6 +87,11 @@ msg:
   description: How many hosts were looked at and how many findings there are, in one line.
   returned: always
   type: str
+of:
+  description: What was judged.
+  returned: always
+  type: str
+  sample: hosts
 report:
   description:
     - All findings as text for people, errors first. One that many hosts have is there once and lists them.

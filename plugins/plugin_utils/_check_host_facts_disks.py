@@ -24,15 +24,15 @@ def check(host):
     comfortable = max(needs["disk"]["comfortable_bytes"], needs["disk"]["unpacked_factor"] * unpacked)
     purpose = f"free to pull {', '.join(missing.values())}"
     fix = "free space there (docker system df says what is in it), or move it to a larger disk"
-    for path, free in _disks(host):
+    for where, free in _disks(host):
         found = f"{_gb(free)} free"
         if free < required:
             expected = f"{_gb(required)}, compressed and unpacked, {purpose}"
-            yield error("disk_too_small", path, found, expected, fix, needs["sources"]["images"])
+            yield error("disk_too_small", where, found, expected, fix, needs["sources"]["images"])
         elif free < comfortable:
             more = "; or accept it where the images are smaller or nothing else will be pulled"
             yield warning(
-                "disk_tight", path, found, f"{_gb(comfortable)} {purpose}", fix + more, needs["sources"]["disk"]
+                "disk_tight", where, found, f"{_gb(comfortable)} {purpose}", fix + more, needs["sources"]["disk"]
             )
 
 
@@ -66,7 +66,7 @@ def _sizes(name):
 
 
 def _disks(host):
-    """(path, free bytes) of each place where images will lie, one of each file system."""
+    """(paths, free bytes) of the places where images will lie; those with the same space are told of once."""
     store = host.fact("engine", "image_store")
     paths = {
         "classic": host.fact("engine", "data_root") or _DATA_ROOT,
@@ -74,12 +74,15 @@ def _disks(host):
     }
     # Which store a host without an engine will get is not known.
     wanted = [paths[store]] if store in paths else list(paths.values())
-    seen = set()
+    free, same = {}, {}
     for disk in host.rows("disks"):
-        mount = disk.get("mount") or disk.get("path")
-        if disk.get("path") in wanted and mount not in seen and isinstance(disk.get("free_bytes"), int):
-            seen.add(mount)
-            yield disk["path"], disk["free_bytes"]
+        if disk.get("path") in wanted and isinstance(disk.get("free_bytes"), int):
+            free[disk["path"]] = disk["free_bytes"]
+    for path, count in free.items():
+        # As it is shown: one disk, looked at twice, may have changed by a few bytes.
+        same.setdefault(_gb(count), []).append(path)
+    for paths in same.values():
+        yield " and ".join(paths), min(free[path] for path in paths)
 
 
 def _gb(count):

@@ -42,12 +42,11 @@ def _installable(host):
     os_facts = host.fact("os")
     if not os_facts:
         return
+    source = host.site.of(host.name, "gpustack_docker_source")
+    # Its default is said in words.
+    version = host.site.text(host.name, "gpustack_docker_version") or ""
     try:
-        _docker_packages.packages(
-            os_facts,
-            _vendors(host),
-            host.site.of(host.name, "gpustack_docker_source"),
-            host.site.of(host.name, "gpustack_docker_version") or "",
-        )
+        _docker_packages.packages(os_facts, _vendors(host), source, version)
     except _docker_packages.DockerPackagesError as problem:
-        yield error("engine_not_installable", _WHERE, "none", "an engine, or packages of one for this host", str(problem))
+        expected = "an engine, or packages of one for this host"
+        yield error("engine_not_installable", _WHERE, "none", expected, str(problem))

@@ -61,9 +61,10 @@ def refused_by(version, vendors):
 def ways_to(limits):
     """How a Docker that is there becomes one within the limits."""
     pin = limits["install"]
+    packages = f"docker-ce=5:{pin}.* docker-ce-cli=5:{pin}.*"
     return (
-        f"Install Docker {pin} (with apt: apt-get install --allow-downgrades docker-ce=5:{pin}.* docker-ce-cli=5:{pin}.*)"
-        f", or remove Docker and run this again to have {pin} installed and held"
+        f"Install Docker {pin} (with apt: apt-get install --allow-downgrades {packages}), or remove Docker and run "
+        f"this again to have {pin} installed and held"
     )
 
 

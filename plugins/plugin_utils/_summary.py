@@ -109,7 +109,7 @@ def message(result):
     items = [item for item in result.get("results") or [] if isinstance(item, dict) and item.get("failed")]
     if items:
         return message(items[0])
-    findings = read_findings(result.get("findings"))
+    findings = _counted(result)
     if _findings.has_errors(findings):
         return _findings.summary(findings)
     text = _PREAMBLE.sub("", _first_line(result.get("msg")))
@@ -144,6 +144,27 @@ def read_findings(content):
     return found
 
 
+def _counted(result):
+    """The findings of a result as a report of the hosts counts them: one that many hosts have is one."""
+    findings = read_findings(result.get("findings"))
+    if result.get("of") != "hosts":
+        return findings
+    return list(
+        dict.fromkeys(
+            dataclasses.replace(finding, where=finding.where.partition(": ")[2], found="") for finding in findings
+        )
+    )
+
+
+def since(judged, findings):
+    """`{host: findings}` without what was there when the hosts were judged, which had its say about that."""
+    before = {host: {(finding.id, finding.where) for finding in found} for host, found in judged.items()}
+    return {
+        host: [finding for finding in found if (finding.id, finding.where) not in before.get(host, ())]
+        for host, found in findings.items()
+    }
+
+
 def on_hosts(findings):
     """`{host: findings}` to findings that name their hosts, the same one of many hosts once."""
     hosts = collections.defaultdict(list)
@@ -162,7 +183,7 @@ def _several(names):
 
 def in_short(result):
     """One line for a result of preflight, whose warnings were told in full before and whose notes were not."""
-    findings = read_findings(result.get("findings"))
+    findings = _counted(result)
     notes = [finding for finding in findings if finding.severity == "note"]
     told = [finding for finding in findings if finding.severity != "note"]
     parts = [f"{_findings.summary(told)}, see above ({_kinds(told)})"] if told else []
@@ -176,13 +197,13 @@ def _kinds(findings):
     return ", ".join(dict.fromkeys(finding.id for finding in _findings.ordered(findings)))
 
 
-def text(rows, findings, proposal, command, seconds, width, before=""):
-    """The whole summary. `before`: a line for what was told before."""
+def text(rows, findings, proposal, command, seconds, width, before=()):
+    """The whole summary. `before`: what was told before, one line for each."""
     parts = [_table(rows, width)] if rows else []
     # What a site has accepted is settled.
     unique = _findings.ordered(dict.fromkeys(finding for finding in findings if not finding.accepted))
     if before:
-        parts.append(before)
+        parts.append("\n".join(before))
     if unique:
         lines = [f"  {finding.severity.upper():<7} {_findings.line(finding)}" for finding in unique]
         parts.append("\n".join(["Findings that remain:", *lines]))

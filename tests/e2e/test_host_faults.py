@@ -17,6 +17,7 @@ from host_snapshot import files
 from lab_site import H20, HOSTS, NPU, RTX, SERVER
 
 ANSWERS = "/usr/share/made-tools"
+SAME = "0123456789abcdef0123456789abcdef"
 #: A Python whose clock is ten minutes ahead: the hosts of the lab share the controller's clock.
 AHEAD = """#!/bin/sh
 PYTHONPATH=/opt/ahead exec /usr/bin/python3 "$@"
@@ -24,18 +25,19 @@ PYTHONPATH=/opt/ahead exec /usr/bin/python3 "$@"
 AHEAD_SITE = "import time; now = time.time; time.time = lambda: now() + 600"
 
 
-def inventory(tmp_path, **hosts):
+def inventory(tmp_path, hosts, variables=None):
     path = tmp_path / "faults.yml"
-    path.write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
+    path.write_text(yaml.safe_dump({"all": {"hosts": hosts, "vars": variables or {}}}))
     return str(path)
 
 
 def replaced(host, path, old, new):
     """Shell commands that change a text in a file and put it back, or fail when the text is not there."""
+    kept = f"/tmp/kept-{path.replace('/', '-')}"
     return (
         host,
-        f"grep -q '{old}' '{path}' && cp -p '{path}' /tmp/kept && sed -i 's/{old}/{new}/' '{path}'",
-        f"cp -p /tmp/kept '{path}'",
+        f"grep -q '{old}' '{path}' && cp -p '{path}' '{kept}' && sed -i 's/{old}/{new}/' '{path}'",
+        f"cp -p '{kept}' '{path}'",
     )
 
 
@@ -49,13 +51,11 @@ def listening(host, port):
 
 @contextlib.contextmanager
 def planted(lab, faults):
-    for host, plant, _restore in faults:
-        lab.sh(host, plant)
-    try:
+    with contextlib.ExitStack() as restored:
+        for host, plant, restore in faults:
+            restored.callback(lab.sh, host, restore)
+            lab.sh(host, plant)
         yield
-    finally:
-        for host, _plant, restore in reversed(faults):
-            lab.sh(host, restore)
 
 
 @pytest.fixture(scope="module")
@@ -73,17 +73,23 @@ def site_run(lab, before, tmp_path_factory):
         replaced(H20, f"{ANSWERS}/modinfo/-F_version_nvidia.out", r"580\.95\.05", "580.105.08"),
         replaced(H20, f"{ANSWERS}/nv-fabricmanager/--version.out", r"580\.95\.05", "580.95.04"),
         replaced(RTX, f"{ANSWERS}/nvidia-smi/-q_-x.out", r"580\.95\.05", "570.124.06"),
+        replaced(RTX, f"{ANSWERS}/modinfo/-F_version_nvidia.out", r"580\.95\.05", "570.124.06"),
         (RTX, "mount -t tmpfs -o size=1g none /var/lib/docker", "umount /var/lib/docker"),
-        (RTX, "cp -p /etc/machine-id /tmp/id; echo 0123456789abcdef0123456789abcdef > /etc/machine-id", "cat /tmp/id > /etc/machine-id"),
-        (NPU, "cp -p /etc/machine-id /tmp/id; echo 0123456789abcdef0123456789abcdef > /etc/machine-id", "cat /tmp/id > /etc/machine-id"),
+        *(
+            (host, f"cp -p /etc/machine-id /tmp/id; echo {SAME} > /etc/machine-id", "cat /tmp/id > /etc/machine-id")
+            for host in (RTX, NPU)
+        ),
         replaced(NPU, f"{ANSWERS}/npu-smi/info_-t_board_-i_3.out", "OK", "NOK"),
     ]
+    models = yaml.safe_load((lab_site.INVENTORY / "hosts.yml").read_text())["all"]["vars"]["gpustack_models"]
     wrong = inventory(
         tmp_path_factory.mktemp("site"),
-        **{
-            SERVER: {"ansible_python_interpreter": "/opt/ahead/python3", "gpustack_accept": []},
-            H20: {"gpustack_accelerator": "nvidia_h200"},
+        {
+            SERVER: {"ansible_python_interpreter": "/opt/ahead/python3"},
+            # Cards that it does not have, and no model for those that it has.
+            RTX: {"gpustack_accelerator": "nvidia_h20_3e"},
         },
+        {"gpustack_models": models[:1], "gpustack_accept": []},
     )
     with planted(lab, faults):
         run = lab_site.site("-i", wrong, log="host_faults.log")
@@ -101,15 +107,15 @@ def block(run, kind):
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("accelerator_differs", [H20, "8 x nvidia_h20_3e", "write gpustack_accelerator: nvidia_h20_3e"]),
-        ("nvidia_driver_mismatch", [H20, "580.95.05", "580.105.08"]),
+        ("accelerator_differs", [RTX, "1 x nvidia_rtx_4090", "write gpustack_accelerator: nvidia_rtx_4090"]),
+        ("reboot_needed", [H20, "580.95.05 is loaded, 580.105.08 is installed"]),
         ("nvidia_fabric_manager_version", [H20, "580.95.04", "580.95.05"]),
         ("driver_too_old", [RTX, "570.124.06", "580.65.06", "vllm/vllm-openai:v0.25.0", "branch 580"]),
         ("disk_too_small", [RTX, "/var/lib/docker", "1 GB free", "41 GB"]),
         ("ascend_firmware_incompatible", [NPU, "NOK"]),
-        ("machine_id_duplicate", [RTX, NPU, "0123456789abcdef0123456789abcdef", "systemd-machine-id-setup"]),
+        ("machine_id_duplicate", [RTX, NPU, SAME, "systemd-machine-id-setup"]),
         ("port_taken", [SERVER, "port 80", "python3 (pid", "gpustack_server_port"]),
-        ("clock_off", [SERVER, "600 s ahead", "chrony"]),
+        ("clock_off", [SERVER, " s ahead of this machine", "chrony"]),
     ],
 )
 def test_the_fault_is_told(site_run, kind, words):
@@ -138,7 +144,7 @@ def probe_run(lab, tmp_path_factory):
 
     def engine(host, **info):
         start = f"python3 /tmp/simulated_docker.py '{json.dumps(info)}' > /dev/null 2>&1"
-        return (host, start, "pkill -f simulated_docker.py; rm /var/run/docker.sock")
+        return (host, start, "pkill -f [s]imulated_docker.py; rm /var/run/docker.sock")
 
     faults = [
         engine(SERVER, OperatingSystem="Docker Desktop"),
@@ -156,10 +162,7 @@ def probe_run(lab, tmp_path_factory):
         ),
     ]
     directory = tmp_path_factory.mktemp("probe")
-    odd = inventory(
-        directory,
-        **{H20: {"host_probe_sysroot": "/opt/tree"}, RTX: {"host_probe_timeout": 4}},
-    )
+    odd = inventory(directory, {H20: {"host_probe_sysroot": "/opt/tree"}, RTX: {"host_probe_timeout": 4}})
     with planted(lab, faults):
         run = lab_site.playbook(
             str(lab_site.ROOT / "playbooks" / "probe.yml"),

@@ -75,7 +75,8 @@ def test_why_a_reboot_is_due(tmp_path):
     tree.write("var/run/reboot-required", "*** System restart required ***\n")
     nvidia.loaded(tree, "580.82.07")
     nvidia.installed(tree, "580.95.05")
-    assert probe(tmp_path)["reboot"] == {
+    found = probe(tmp_path)
+    assert found["reboot"] == {
         "reasons": [
             "kernel arguments changed",
             "the driver was replaced",
@@ -83,6 +84,19 @@ def test_why_a_reboot_is_due(tmp_path):
         ],
         "system": True,
     }
+    told = [finding for finding in found["findings"] if finding["id"] == "reboot_needed"]
+    assert [finding["found"] for finding in told] == found["reboot"]["reasons"]
+    assert {(finding["severity"], finding["where"], finding["expected"]) for finding in told} == {
+        ("warning", "reboot", "none")
+    }
+    assert "gpustack_reboot: allow" in told[0]["fix"]
+
+
+def test_what_the_distribution_wishes_is_no_finding(tmp_path):
+    Tree(tmp_path).write("run/reboot-required", "*** System restart required ***\n")
+    found = probe(tmp_path)
+    assert found["reboot"] == {"reasons": [], "system": True}
+    assert "reboot_needed" not in ids(found)
 
 
 @pytest.mark.parametrize(("text", "expected"), [("reload\n", "reload"), ("restart", "restart"), ("nonsense", "")])
@@ -111,6 +125,21 @@ def test_clock_of_a_tree(tmp_path, process, done, synchronised, service, finding
     found = probe(tmp_path)
     assert found["clock"] == {"synchronised": synchronised, "service": service, "offset_seconds": None}
     assert ids(found) == findings
+
+
+@pytest.mark.parametrize(
+    ("process", "severity", "fix"),
+    [
+        ("chronyd", "warning", "gpustack_ntp_servers"),
+        ("systemd-timesyn", "warning", "gpustack_ntp_servers"),
+        ("bash", "note", "site.yml installs chrony (role host_tuning)"),
+    ],
+)
+def test_a_clock_that_nobody_keeps_is_a_note_because_site_yml_mends_it(monkeypatch, process, severity, fix):
+    monkeypatch.setattr(_clock, "kernel_is_synchronised", lambda: False)
+    _facts, (finding,) = _clock.read_clock(Sysroot("/"), {process}, None)
+    assert (finding["id"], finding["severity"]) == ("clock_not_synchronised", severity)
+    assert fix in finding["fix"]
 
 
 @pytest.mark.parametrize(("status", "expected"), [(0x2001, True), (0x2041, False), (0x40, False)])

@@ -312,6 +312,13 @@ def test_images_that_are_there_need_no_room():
     assert kinds({"facts": {"engine": {"images": images[1:]}, "disks": disks}}) == ["disk_tight"]
 
 
+@pytest.mark.parametrize(("version", "found"), [(None, []), ("28", []), ("29.1", ["engine_not_installable"])])
+def test_an_engine_that_can_be_installed_is_no_finding(version, found):
+    inventory = {} if version is None else {"gpustack_docker_version": version}
+    engine = {"present": False, "answers": False, "kind": "", "version": "", "containers": []}
+    assert kinds({"inventory": inventory, "facts": {"engine": engine}}) == found
+
+
 @pytest.mark.parametrize(("store", "path"), [("classic", "/data/docker"), ("containerd", "/data/containerd")])
 def test_room_is_needed_where_the_engine_keeps_images(store, path):
     disks = [
@@ -321,6 +328,22 @@ def test_room_is_needed_where_the_engine_keeps_images(store, path):
     engine = {"image_store": store, "data_root": "/data/docker", "containerd_root": "/data/containerd"}
     ((unused, finding),) = pairs(made_hosts.inventory({"facts": {"engine": engine, "disks": disks}}))
     assert (finding.id, finding.where) == ("disk_too_small", path)
+
+
+@pytest.mark.parametrize(
+    ("free", "where"),
+    [
+        # One disk under two mounts is full once, also when it changed between the two looks.
+        ((10**9, 10**9 + 4096), ["/var/lib/docker and /var/lib/containerd"]),
+        ((10**9, 2 * 10**9), ["/var/lib/docker", "/var/lib/containerd"]),
+        ((500 * 10**9, 10**9), ["/var/lib/containerd"]),
+    ],
+)
+def test_two_places_with_the_same_space_are_one_finding(free, where):
+    paths = ("/var/lib/docker", "/var/lib/containerd")
+    disks = [{"path": path, "mount": path, "free_bytes": count} for path, count in zip(paths, free)]
+    made = pairs(made_hosts.inventory({"facts": {"engine": {"image_store": ""}, "disks": disks}}))
+    assert [(finding.id, finding.where) for unused, finding in made] == [("disk_too_small", each) for each in where]
 
 
 def test_500_hosts_stay_within_a_second():

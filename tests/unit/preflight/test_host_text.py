@@ -24,7 +24,7 @@ def test_one_line_for_each_host():
     made["facts"]["h20-02"] = None
     other = made["facts"]["h20-03"]
     other.update(
-        os={"pretty": "Debian GNU/Linux 12 (bookworm)"},
+        os={**other["os"], "id": "debian", "version_id": "12", "major": 12, "pretty": "Debian GNU/Linux 12 (bookworm)"},
         accelerators=[],
         drivers={"nvidia": None, "ascend": None},
         engine={"present": False},
@@ -35,7 +35,7 @@ def test_one_line_for_each_host():
     assert report.splitlines()[:4] == [
         "host    system              cards                       driver                engine         free     "
         "clock        findings",
-        "h20-01  Ubuntu 24.04.3 LTS  2 x nvidia_h20_3e, 141 GiB  580.95.05, CUDA 13.0  docker 29.3.0  500 GB   "
+        "h20-01  Ubuntu 24.04.3 LTS  2 x nvidia_h20_3e, 141 GiB  580.95.05, CUDA 13.0  docker 28.1.1  500 GB   "
         "sync +0.2 s  none",
         "h20-02  not read",
         "h20-03  Debian 12           none                        none                  none           unknown  "

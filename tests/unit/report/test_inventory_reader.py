@@ -27,7 +27,10 @@ def read(models, limit=None, **more):
 
 def test_facts_are_read_when_they_are_asked_for():
     assert read([])["facts"] == {}
-    assert read([], with_facts=True)["facts"] == {"h20": {"drivers": {"nvidia": {"userspace": "580.82.07"}}}, "bare": None}
+    assert read([], with_facts=True)["facts"] == {
+        "h20": {"drivers": {"nvidia": {"userspace": "580.82.07"}}},
+        "bare": None,
+    }
 
 
 def test_a_host_beyond_the_limit_was_not_asked():
