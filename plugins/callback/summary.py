@@ -131,7 +131,8 @@ class CallbackModule(CallbackBase):
         seconds = time.monotonic() - self._begin
         width = shutil.get_terminal_size((_WIDTH, 0)).columns
         self._display.banner("SUMMARY" + (" (check mode, nothing was changed)" if context.CLIARGS["check"] else ""))
-        self._display.display(_summary.text(rows, findings, proposal, command, seconds, width, self._preflight.values()))
+        looks = self._preflight.values()
+        self._display.display(_summary.text(rows, findings, proposal, command, seconds, width, looks))
 
     def _note(self, result):
         content = result.result

@@ -25,7 +25,8 @@ description:
   - The module does not touch the daemon; RV(action) says what it needs. Until O(taken_up) says that it was done, a
     file beside O(path), C(.daemon.json.gpustack-pending), keeps it. So a run that is killed after it wrote the file,
     and one that was told not to restart the daemon, leave word for the next.
-  - Passwords in URLs (C(http://user:password@proxy)) are masked in the result and kept out of the host's system log.
+  - Passwords in URLs (C(http://user:password@proxy)) are masked in the result and kept out of the host's system log. A
+    file that holds one, and a copy of it, is readable for its owner only.
 author:
   - InferOps contributors (@inferops)
 attributes:
@@ -161,6 +162,7 @@ from ansible_collections.inferops.gpustack.plugins.module_utils._sysroot import 
 from ansible_collections.inferops.gpustack.plugins.module_utils._unlogged import UnloggedModule
 
 NEW_FILE_MODE = 0o644
+OWNER_ONLY = 0o600
 VALIDATES_SINCE = 23
 DOCKERD_SECONDS = 30
 # docs.docker.com/engine/daemon/proxy: an older dockerd does not start with a key that it does not know.
@@ -227,14 +229,20 @@ def validate(dockerd, candidate, path, keys):
     return []
 
 
-def back_up(path, status):
+def back_up(change):
+    path, status = change.path, change.status
     name = base = "{}.{}~".format(path, time.strftime("%Y%m%dT%H%M%S"))
     count = 0
     while os.path.lexists(name):
         count += 1
         name = f"{base[:-1]}.{count}~"
-    shutil.copy2(path, name)
+    # Nobody reads it before it has its mode.
+    with open(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "wb") as copy:
+        copy.write(change.raw)
+    shutil.copystat(path, name)
     os.chown(name, status.st_uid, status.st_gid)
+    if _daemon_json.URL_PASSWORD.search(change.raw.decode("utf-8", "replace")):
+        os.chmod(name, stat.S_IMODE(status.st_mode) & OWNER_ONLY)
     return name
 
 
@@ -261,6 +269,7 @@ class Change:
             raise _daemon_json.DaemonJsonError(problems)
         self.text = _daemon_json.render(self.after)
         module.no_log_values.update(_daemon_json.URL_PASSWORD.findall(self.text))
+        self.mode = self._wanted_mode()
         self.keys = _daemon_json.changed_keys(self.before, self.after)
         self.pending = _pending_change.outstanding(sysroot, self.path)
         self.action = _daemon_json.stronger(self.pending, _daemon_json.action_for(self.before, self.after))
@@ -268,6 +277,14 @@ class Change:
     def _wanted(self, params):
         kept = _daemon_json.without(self.before, params["state_of"])
         return _daemon_json.merged(kept, _daemon_json.completed(kept, params["settings"], params["defaults"]))
+
+    def _wanted_mode(self):
+        mode = stat.S_IMODE(self.status.st_mode) if self.status else NEW_FILE_MODE
+        return mode & OWNER_ONLY if _daemon_json.URL_PASSWORD.search(self.text) else mode
+
+    @property
+    def is_readable_for_too_many(self):
+        return bool(self.status) and self.mode != stat.S_IMODE(self.status.st_mode)
 
     def _clashes(self, sysroot):
         """What would keep dockerd from starting with the new content, and --validate does not see."""
@@ -307,11 +324,10 @@ def write(module, change):
     """(backup file, findings). Call it with the directory locked."""
     path, status = change.path, change.status
     _atomic_file.remove_leftovers(path, keep=(_pending_change.mark_of(path),))
-    mode = stat.S_IMODE(status.st_mode) if status else NEW_FILE_MODE
     owner = (status.st_uid, status.st_gid) if status else None
-    with _atomic_file.candidate(path, change.text, mode, owner) as name:
+    with _atomic_file.candidate(path, change.text, change.mode, owner) as name:
         findings = judged(module, change, name)
-        backup_file = back_up(path, status) if status else ""
+        backup_file = back_up(change) if status else ""
         _pending_change.leave(path, change.action)
         _atomic_file.commit(name, path)
     module.set_default_selinux_context(path, False)
@@ -345,10 +361,12 @@ def run(module):
             change = Change(module, sysroot)
             if change.keys:
                 backup_file, findings = write(module, change)
+    elif change.is_readable_for_too_many and not module.check_mode:
+        os.chmod(change.path, change.mode)
     elif change.pending == "none" and not module.check_mode:
         clear_old_mark(change.path, sysroot)
     module.exit_json(
-        changed=bool(change.keys),
+        changed=bool(change.keys) or change.is_readable_for_too_many,
         action=change.action,
         pending=change.pending,
         changed_keys=change.keys,

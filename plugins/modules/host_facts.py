@@ -195,7 +195,11 @@ ansible_facts:
               left out. Under WSL, which has no such PCI devices, they are those of C(nvidia-smi).
             - C(memory_bytes) is what the vendor's tool says, else the device table. C(chips) counts the processors
               behind one PCI function. C(name), C(uuid) and C(card) are the tool's; C(card) is its number.
-            - C(health) is C(ok), C(warning), C(error) or C(unknown). C(mig) is null where it does not apply.
+            - C(health) is C(ok), C(warning), C(error) or C(unknown), of a card with several chips that of its worst.
+              C(error) stands for Alarm, Critical and UNKNOWN of C(npu-smi). C(mig) is null where it does not apply.
+            - Of an Ascend card, C(card) is the NPU id of C(npu-smi), which may have gaps. Both chips of an Atlas A3 NPU
+              have an entry and the same C(card). An Atlas 300I Duo has one entry with C(chips=2), and C(memory_bytes)
+              is the memory of one chip, of the smaller one where they differ.
           type: list
           elements: dict
           sample: [{vendor: nvidia, profile: nvidia_h20_3e, pci_id: "10de:232c", address: "0000:18:00.0",
@@ -213,8 +217,10 @@ ansible_facts:
               C(flavour) is C(open), C(proprietary) or empty; C(run_file) tells of an installation without packages.
             - C(fabric_manager) is needed with NVSwitches; C(state) is C(completed) when all cards have joined. C(xids)
               are the driver's fault numbers in the kernel's log, each once.
-            - C(ascend) is null on a host without card and tool. C(compatibility) of driver and firmware is C(ok), empty
-              when unknown, else what the board says.
+            - C(ascend) is null without an Ascend card, a driver and C(npu-smi). C(driver) and C(firmware) are from the
+              files C(version.info), else from a board; C(tool) is the version of C(npu-smi). C(compatibility) is what
+              the boards say about driver and firmware together, C(ok) or the first other answer (C(NOK), C(UNKNOWN)).
+            - Every text is empty when unknown.
           type: dict
           sample:
             nvidia:
@@ -233,22 +239,47 @@ ansible_facts:
           description:
             - The container engine. C(present) means that its socket or C(dockerd) exists, C(answers) that it replied,
               C(manageable) that C(community.docker) can work with it, which also needs the Python module requests.
+            - C(kind) is C(docker), or what a worker of GPUStack cannot use, C(desktop) (Docker Desktop), C(rootless),
+              C(snap) and C(podman). Empty when unknown.
+            - C(os_packaged) is the package it came from, C(docker-ce) (Docker's) or C(docker.io) (Debian's and
+              Ubuntu's). Empty for others and when unknown; on a system with rpm, C(docker-ce) is known only while the
+              engine answers.
+            - C(image_store) is C(containerd) or C(classic), empty when unknown. With C(containerd), images lie in
+              C(containerd_root), which is read from C(/etc/containerd/config.toml); with C(classic) below C(data_root).
+            - C(storage_driver), C(cgroup_driver), C(cgroup_version), C(logging_driver), C(live_restore) and
+              C(cdi_spec_dirs) are as the engine runs, not as its configuration says. C(live_restore) is null and the
+              others are empty when it does not answer.
+            - C(registry_mirrors) are URLs without their accounts.
             - C(images) holds every tag and every digest, and images are named C(host/repository:tag) in full,
               docker.io included.
+            - C(owner) of a container is C(ours) when its name starts with C(gpustack-server) or C(gpustack-worker),
+              C(gpustack) when GPUStack started it, such as a model instance, and else empty.
             - C(restart_count) and C(started_at) are null for containers whose name does not start with C(gpustack).
           type: dict
           sample:
             present: true
             answers: true
             manageable: true
+            kind: docker
             version: 28.1.1
+            os_packaged: docker-ce
             runtimes: [nvidia, runc]
             default_runtime: runc
             data_root: /var/lib/docker
+            storage_driver: overlay2
+            image_store: classic
+            containerd_root: /var/lib/containerd
+            cgroup_driver: systemd
+            cgroup_version: "2"
+            live_restore: true
+            logging_driver: json-file
+            registry_mirrors: ["https://mirror.example.com/"]
             insecure_registries: ["10.0.0.5:5000", 127.0.0.0/8]
+            cdi_spec_dirs: [/etc/cdi, /var/run/cdi]
             images: ["docker.io/gpustack/gpustack:v2.3.0"]
             containers:
               - name: gpustack-worker
+                owner: ours
                 image: docker.io/gpustack/gpustack:v2.3.0
                 running: true
                 restart_count: 0

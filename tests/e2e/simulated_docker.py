@@ -1,4 +1,4 @@
-"""A simulated engine on /var/run/docker.sock of a host without one: `python3 - INFO`, with the JSON of its /info.
+"""A simulated engine on /var/run/docker.sock of a host without one: its release and, as JSON, its /info are arguments.
 
 It answers what a probe asks and runs nothing.
 """
@@ -10,13 +10,13 @@ from http.server import BaseHTTPRequestHandler
 from socketserver import ThreadingUnixStreamServer
 
 SOCKET = "/var/run/docker.sock"
-INFO = json.loads(sys.argv[1])
+VERSION, INFO = sys.argv[1], json.loads(sys.argv[2])
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         path = self.path.split("?")[0]
-        answer = {"/version": {"Version": "28.1.1"}, "/info": INFO}.get(path, [])
+        answer = {"/version": {"Version": VERSION}, "/info": INFO}.get(path, [])
         body = json.dumps(answer).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))

@@ -139,16 +139,16 @@ def test_nothing_was_changed(site_run, before, lab):
 def probe_run(lab, tmp_path_factory):
     """probe.yml with engines of the wrong kind, a tool that hangs, and a host with large pages."""
     script = (Path(__file__).parent / "simulated_docker.py").read_text()
-    lab.sh(NPU, f"cat > /tmp/simulated_docker.py <<'END'\n{script}\nEND")
-    lab.sh(SERVER, f"cat > /tmp/simulated_docker.py <<'END'\n{script}\nEND")
 
-    def engine(host, **info):
-        start = f"python3 /tmp/simulated_docker.py '{json.dumps(info)}' > /dev/null 2>&1"
-        return (host, start, "pkill -f [s]imulated_docker.py; rm /var/run/docker.sock")
+    def engine(host, version, **info):
+        put = f"cat > /tmp/simulated_docker.py <<'END'\n{script}\nEND"
+        start = f"python3 /tmp/simulated_docker.py {version} '{json.dumps(info)}' > /dev/null 2>&1"
+        return (host, f"{put}\n{start}", "pkill -f [s]imulated_docker.py; rm /var/run/docker.sock")
 
     faults = [
-        engine(SERVER, OperatingSystem="Docker Desktop"),
-        engine(NPU, SecurityOptions=["name=rootless"]),
+        engine(SERVER, "28.1.1", OperatingSystem="Docker Desktop"),
+        engine(H20, "28.1.1", SecurityOptions=["name=rootless"]),
+        engine(NPU, "29.1.0", Runtimes={"ascend": {}}),
         (
             RTX,
             f"echo 60 > {ANSWERS}/nvidia-smi/-q_-x.sleep",
@@ -176,7 +176,8 @@ def probe_run(lab, tmp_path_factory):
     ("kind", "words"),
     [
         ("engine_is_docker_desktop", [SERVER, "Docker Desktop", "gpustack/gpustack#3549"]),
-        ("engine_is_rootless", [NPU, "rootless"]),
+        ("engine_is_rootless", [H20, "rootless"]),
+        ("engine_version_unsupported", [NPU, "29.1.0", "docker-ce=5:28.*"]),
         ("vendor_tool_hangs", [RTX, "nvidia-smi"]),
         ("page_size_64k", [H20, "64 KiB"]),
     ],

@@ -36,12 +36,26 @@ def test_a_defect_of_another_host_is_reported(bare, lab, tmp_path):
     assert lab.sh(H20, "command -v dockerd", check=False) == ""
 
 
+def test_packages_in_the_way_are_named_and_stay(bare, lab):
+    lab.sh(H20, "apt-get -q update && apt-get -qy --no-install-recommends install runc")
+    run = lab_site.site("--limit", H20, log="limit_conflict.log")
+    assert run.code != 0
+    assert "has runc, which cannot be there together with docker-ce" in " ".join(run.output.split())
+    assert "gpustack_docker_remove_conflicting: true" in " ".join(run.output.split())
+    assert lab.sh(H20, "dpkg-query -W -f '${Status}' runc") == "install ok installed"
+    assert lab.sh(H20, "command -v dockerd", check=False) == ""
+
+
 def test_the_bare_worker_joins_from_another_directory(bare, lab, api, tmp_path):
     before = untouched(lab, api)
     run = lab_site.playbook(
-        str(ROOT / "site.yml"), "-i", str(lab_site.INVENTORY), "--limit", H20, log="limit.log", cwd=tmp_path
+        str(ROOT / "site.yml"),
+        *("-i", str(lab_site.INVENTORY), "--limit", H20, "-e", '{"gpustack_docker_remove_conflicting": true}'),
+        log="limit.log",
+        cwd=tmp_path,
     )
     assert run.code == 0, run.tail()
+    assert "not-installed" in lab.sh(H20, "dpkg-query -W -f '${Status}' runc; true")
     assert set(run.recap()) == {H20}
     assert api.named("workers", H20)["state"] == "ready"
     states = {item["model_name"]: (item["worker_name"], item["state"]) for item in api.items("model-instances")}

@@ -620,3 +620,39 @@ def test_live_restore_is_refused_in_a_swarm(path, config, tmp_path, monkeypatch)
     assert "member of a swarm and does not start with live-restore" in config(settings={"live-restore": True})["msg"]
     assert config(settings={"live-restore": False})["changed"] is True
     assert config(settings={"data-root": "/srv/other", "live-restore": True})["changed"] is True
+
+
+PROXY = {"proxies": {"http-proxy": "http://user:s3cret@proxy.example.com:3128"}}
+
+
+def mode(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def test_a_file_with_a_password_is_for_its_owner_only(path, config, dockerd):
+    dockerd("28.5.2")
+    put(path, {"debug": True})
+    path.chmod(0o644)
+    result = config(settings=PROXY)
+    assert result["changed"]
+    assert mode(path) == 0o600
+    assert mode(result["backup_file"]) == 0o644
+    result = config(settings={"debug": False})
+    assert (mode(path), mode(result["backup_file"])) == (0o600, 0o600)
+
+
+def test_an_open_file_with_a_password_is_closed(path, config):
+    put(path, PROXY)
+    path.chmod(0o644)
+    result = config(check=True, settings=PROXY)
+    assert (result["changed"], result["action"], mode(path)) == (True, "none", 0o644)
+    result = config(settings=PROXY)
+    assert (result["changed"], result["action"], mode(path)) == (True, "none", 0o600)
+    assert not config(settings=PROXY)["changed"]
+
+
+def test_a_file_without_a_password_keeps_its_mode(path, config):
+    put(path, {"debug": True})
+    path.chmod(0o644)
+    assert not config(settings={"debug": True})["changed"]
+    assert mode(path) == 0o644

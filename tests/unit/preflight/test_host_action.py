@@ -114,6 +114,25 @@ def test_the_report_is_written_once_for_hosts_that_stay_as_they_are(tmp_path):
     assert b"6.8.0-80-generic" in path.read_bytes()
 
 
+def test_the_message_of_an_error_is_one_sentence_after_the_other(tmp_path):
+    path = tmp_path / "reports" / "probe.json"
+    done = run(tmp_path, clock_off(2), judge=report(dest="reports"))
+    assert f"msg: '2 hosts looked at, 1 error; written: {path}. No host was changed.'\n" in done.stdout
+    # Who asks for an overview changes nothing anyway.
+    done = run(tmp_path, clock_off(2), judge=report(dest="reports", overview=True))
+    assert done.returncode == 2
+    assert f"msg: '2 hosts looked at, 1 error; unchanged: {path}'\n" in done.stdout
+
+
+def test_the_summary_counts_what_the_overview_has_shown(tmp_path):
+    made = made_hosts.inventory({"facts": {"page_size": 65536}}, count=2)
+    done = run(tmp_path, made, judge=report(overview=True), ANSIBLE_CALLBACKS_ENABLED="inferops.gpustack.summary")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "WARNING page_size_64k" in done.stdout
+    assert "\npreflight: 2 hosts looked at, 1 warning, see above (page_size_64k)\n" in done.stdout
+    assert "[WARNING]: page_size_64k" not in done.stdout + done.stderr
+
+
 def test_a_directory_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "reports").write_text("a file", encoding="utf-8")
     done = run(tmp_path, made_hosts.inventory(), judge=report(dest="reports"))

@@ -88,6 +88,10 @@ def rows(done):
     return {line.split()[0]: " ".join(line.split()[1:]) for line in table if not line.startswith(" ")}
 
 
+def remains(done):
+    return summary(done).partition("Findings that remain:\n")[2].split("\n\n")[0].splitlines()
+
+
 def test_one_host_out_of_reach_does_not_keep_the_others(tmp_path):
     done = run(tmp_path, OURS, play(CHANGE, hosts="gpustack_worker"))
     assert done.returncode == 4
@@ -157,23 +161,76 @@ def test_a_check_proposes_the_run(tmp_path):
     assert "To do it:\n  ansible-playbook play.yml -i hosts.yml --limit gs-01\n" in summary(done)
 
 
+FINDING = {"id": "made-up", "severity": "warning", "where": "a place", "found": "x", "expected": "y", "fix": "z"}
+
+
+def look(*findings):
+    """A set_fact of this name stands in for a look at the host."""
+    return {
+        "name": "See",
+        "ansible.builtin.set_fact": {"cacheable": True, "gpustack_host": {"findings": list(findings)}},
+    }
+
+
 def test_findings_of_hosts_and_of_tasks_are_shown_once(tmp_path):
-    finding = {"id": "made-up", "severity": "warning", "where": "a place", "found": "x", "expected": "y", "fix": "z"}
-    # A set_fact of this name stands in for a look at the host: what it shows last is what remains.
-    facts = [
-        {"name": "See", "ansible.builtin.set_fact": {"cacheable": True, "gpustack_host": {"findings": found}}}
-        for found in ([{**finding, "id": "mended"}], [finding])
-    ]
-    told = json.dumps({"changed": False, "findings": [{**finding, "severity": "error", "id": "told"}]})
+    # What a host shows last is what remains.
+    facts = [look({**FINDING, "id": "mended"}), look(FINDING)]
+    told = json.dumps({"changed": False, "findings": [{**FINDING, "severity": "error", "id": "told"}]})
     (tmp_path / "library").mkdir()
     (tmp_path / "library" / "tell.py").write_text(
         f"#!/usr/bin/python\n# WANT_JSON\nprint({told!r})\n", encoding="utf-8"
     )
     done = run(tmp_path, OURS, play(*facts, {"name": "Tell", "tell": {}}), arguments=("--limit", "gs-01,npu-01"))
-    assert summary(done).partition("Findings that remain:\n")[2].split("\n\n")[0].splitlines() == [
+    assert remains(done) == [
         "  ERROR   told: a place: x; expected y; z",
         "  WARNING made-up: a place on gs-01, npu-01: x; expected y; z",
     ]
+
+
+def lab():
+    """A sound inventory; nobody connects to its hosts."""
+    inventory = yaml.safe_load((REPOSITORY / "inventories" / "lab" / "hosts.yml").read_text(encoding="utf-8"))
+    moving = ("docker.io/gpustack/runtime:pause", "docker.io/gpustack/runtime:health")
+    moving += ("quay.io/ascend/vllm-ascend:nightly-main",)
+    inventory["all"]["vars"] |= {
+        "gpustack_admin_password": "River.2.ocean",
+        "gpustack_artefacts_lock": dict.fromkeys(moving, "sha256:" + "ab" * 32),
+    }
+    return inventory
+
+
+def judge(of):
+    task = {"name": f"Judge the {of}", "inferops.gpustack.preflight": {"of": of}}
+    return {**task, "run_once": True, "delegate_to": "localhost"}
+
+
+# The lab accepts it.
+ACCEPTED = {**FINDING, "id": "disk_tight"}
+NEW = {**FINDING, "id": "new"}
+
+
+def test_a_judgement_of_the_hosts_settles_what_was_seen_before_it(tmp_path):
+    tasks = [judge("inventory"), look(FINDING, ACCEPTED), judge("hosts"), look(FINDING, ACCEPTED, NEW)]
+    done = run(tmp_path, play(*tasks), inventory=lab(), arguments=("--limit", "gs-01"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert remains(done) == ["  WARNING new: a place on gs-01: x; expected y; z"]
+    of_inventory, of_hosts = (line for line in summary(done).splitlines() if line.startswith("preflight: "))
+    assert of_inventory.startswith("preflight: 4 hosts checked, ")
+    assert of_hosts == "preflight: 1 host looked at, 1 warning, see above (made-up); 1 accepted (disk_tight)"
+
+
+def test_a_judgement_of_the_hosts_that_fails_has_told_what_it_judged(tmp_path):
+    tasks = [look(FINDING, {**NEW, "severity": "error"}), judge("hosts")]
+    done = run(tmp_path, play(*tasks), inventory=lab(), arguments=("--limit", "gs-01"))
+    assert done.returncode == 2
+    assert "ERROR new" in done.stdout
+    assert "1 host looked at, 1 error, 1 warning. No host was changed." in summary(done)
+    assert "Findings that remain" not in summary(done)
+
+
+def test_a_judgement_of_the_inventory_settles_nothing_of_the_hosts(tmp_path):
+    done = run(tmp_path, play(look(FINDING), judge("inventory")), inventory=lab(), arguments=("--limit", "gs-01"))
+    assert remains(done) == ["  WARNING made-up: a place on gs-01: x; expected y; z"]
 
 
 def test_other_peoples_playbooks_get_no_summary(tmp_path):
@@ -202,14 +259,7 @@ def test_a_host_with_nothing_but_checked_arguments_is_not_done(tmp_path):
 
 
 def test_preflight_always_has_its_line(tmp_path):
-    inventory = yaml.safe_load((REPOSITORY / "inventories" / "lab" / "hosts.yml").read_text(encoding="utf-8"))
-    moving = ("docker.io/gpustack/runtime:pause", "docker.io/gpustack/runtime:health")
-    moving += ("quay.io/ascend/vllm-ascend:nightly-main",)
-    inventory["all"]["vars"] |= {
-        "gpustack_admin_password": "River.2.ocean",
-        "gpustack_artefacts_lock": dict.fromkeys(moving, "sha256:" + "ab" * 32),
-    }
-    done = run(tmp_path, playbook=PREFLIGHT, inventory=inventory)
+    done = run(tmp_path, playbook=PREFLIGHT, inventory=lab())
     assert done.returncode == 0, done.stdout + done.stderr
     assert summary(done).splitlines()[1].startswith("preflight: 4 hosts checked, "), done.stdout
 

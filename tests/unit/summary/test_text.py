@@ -84,10 +84,19 @@ def test_preflight_is_one_line_whatever_it_found(findings, expected):
     assert _summary.in_short(result) == f"3 hosts checked, {expected}"
 
 
-def test_the_line_of_preflight_stands_before_what_remains():
-    text = _summary.text([], [ERROR], "", "", 1, 100, "preflight: 3 hosts checked, no findings")
-    assert text.splitlines()[:4] == [
-        "preflight: 3 hosts checked, no findings",
+def test_a_finding_of_many_hosts_counts_once_as_in_the_report_of_them():
+    twice = [dataclasses.replace(HOST_WARNING, where=f"{host}: a place", found=host) for host in ("h20-01", "h20-02")]
+    other = dataclasses.replace(HOST_WARNING, where="h20-02: another place")
+    findings = [finding.as_dict() for finding in [*twice, other]]
+    result = {"of": "hosts", "msg": "2 hosts looked at, 2 warnings; written: reports/probe.json", "findings": findings}
+    assert _summary.in_short(result) == "2 hosts looked at, 2 warnings, see above (engine_stopped)"
+
+
+def test_the_lines_of_preflight_stand_before_what_remains():
+    lines = ["preflight: 3 hosts checked, no findings", "preflight: 3 hosts looked at, no findings"]
+    text = _summary.text([], [ERROR], "", "", 1, 100, lines)
+    assert text.splitlines()[:5] == [
+        *lines,
         "",
         "Findings that remain:",
         "  ERROR   server_missing: inventory: no server; expected one host; add one",
@@ -204,6 +213,15 @@ def test_only_what_has_the_shape_of_a_finding_is_one():
 def test_a_finding_that_hosts_share_names_them_once():
     found = _summary.on_hosts({"h20-01": [HOST_WARNING, HOST_WARNING], "npu-01": [HOST_WARNING]})
     assert [finding.where for finding in found] == ["/run/docker.sock on h20-01, npu-01"]
+
+
+def test_what_was_there_when_the_hosts_were_judged_does_not_remain():
+    raised = dataclasses.replace(HOST_WARNING, severity="error", found="another text")
+    elsewhere = dataclasses.replace(HOST_WARNING, where="/run/podman.sock")
+    later = {"h20-01": [raised, elsewhere], "h20-02": [HOST_WARNING]}
+    expected = {"h20-01": [elsewhere], "h20-02": [HOST_WARNING]}
+    assert _summary.since({"h20-01": [HOST_WARNING]}, later) == expected
+    assert _summary.since({}, later) == later
 
 
 def test_many_hosts_are_counted():
