@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -15,6 +16,7 @@ from ansible_collections.inferops.gpustack.plugins.module_utils._docker_http imp
 from ansible_collections.inferops.gpustack.plugins.module_utils._host_finding import finding
 
 CONTAINERD_CONFIG = "etc/containerd/config.toml"
+DAEMON_CONFIG = "etc/docker/daemon.json"
 CONTAINERD_ROOT = "/var/lib/containerd"
 CONTAINERD_STORE = "io.containerd.snapshotter.v1"
 # Containers that this collection runs; their names may carry more, such as a number.
@@ -49,6 +51,7 @@ def empty_facts():
         "version": "",
         "os_packaged": "",
         "runtimes": [],
+        "configured_runtimes": [],
         "default_runtime": "",
         "data_root": "",
         "storage_driver": "",
@@ -70,6 +73,7 @@ def read_engine(sysroot, socket_path, timeout):
     """(engine facts, published ports per container, findings)."""
     facts = empty_facts()
     facts["containerd_root"] = _containerd_root(sysroot)
+    facts["configured_runtimes"] = _configured_runtimes(sysroot)
     facts["os_packaged"] = _docker_kind.package(sysroot)
     installed = _docker_kind.has_daemon(sysroot)
     findings = _docker_kind.judge_files(sysroot, facts)
@@ -92,6 +96,14 @@ def _containerd_root(sysroot):
     top = re.split(r"^\s*\[", sysroot.read(CONTAINERD_CONFIG) or "", maxsplit=1, flags=re.MULTILINE)[0]
     match = re.search(r"""^\s*root\s*=\s*(["'])(.+?)\1""", top, re.MULTILINE)
     return match.group(2) if match else CONTAINERD_ROOT
+
+
+def _configured_runtimes(sysroot):
+    """What daemon.json names, taken up or not. A file that cannot be read names nothing."""
+    try:
+        return sorted(json.loads(sysroot.read(DAEMON_CONFIG) or "{}")["runtimes"].keys())
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return []
 
 
 def _ask(sysroot, engine, facts):

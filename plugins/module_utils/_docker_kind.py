@@ -22,7 +22,7 @@ UNUSABLE = {
     "podman": (
         "engine_is_podman",
         "Docker Engine; GPUStack's worker starts its engines through it",
-        "remove podman-docker and install Docker Engine",
+        "remove podman-docker and install Docker Engine, or have it done by gpustack_docker_remove_conflicting: true",
         "",
     ),
     "desktop": (

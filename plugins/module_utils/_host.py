@@ -65,7 +65,6 @@ def gather(params):
         "switches": switches,
         "drivers": {"nvidia": nvidia, "ascend": ascend},
         "engine": dict(engine, manageable=engine["answers"] and python_modules["requests"]),
-        "engine_pending": platform.read_engine_pending(sysroot),
         "python_modules": python_modules,
         "ports": noting(read_ports(sysroot, containers)),
         "disks": read_disks(storage + params["paths"]),

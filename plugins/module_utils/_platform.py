@@ -16,7 +16,6 @@ WSL_KERNEL = re.compile(r"microsoft|wsl", re.IGNORECASE)
 SECURE_BOOT = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 REBOOT_REASONS = "run/gpustack/reboot-reasons.d"
 REBOOT_REQUIRED = ("run/reboot-required", "var/run/reboot-required")
-ENGINE_PENDING = "etc/docker/.daemon.json.gpustack-pending"
 FIREWALLD = ("usr/sbin/firewalld", "sbin/firewalld")
 
 
@@ -124,8 +123,3 @@ def _reboot_needed(reason):
         "none",
         "gpustack_reboot: allow, or restart the host by hand and run this again",
     )
-
-
-def read_engine_pending(sysroot):
-    pending = (sysroot.read(ENGINE_PENDING) or "").strip()
-    return pending if pending in ("reload", "restart") else ""

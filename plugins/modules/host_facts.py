@@ -264,6 +264,7 @@ ansible_facts:
             version: 28.1.1
             os_packaged: docker-ce
             runtimes: [nvidia, runc]
+            configured_runtimes: [nvidia]
             default_runtime: runc
             data_root: /var/lib/docker
             storage_driver: overlay2
@@ -284,9 +285,6 @@ ansible_facts:
                 running: true
                 restart_count: 0
                 started_at: "2026-01-01T00:00:00.000000000Z"
-        engine_pending:
-          description: What a changed C(daemon.json) still needs, C(reload), C(restart) or nothing.
-          type: str
         python_modules:
           description: Whether the interpreter that ran the module can import what other modules need.
           type: dict

@@ -2,14 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Does the Docker of a host suit its cards, and can it be installed where there is none?"""
+"""Does the Docker of a host suit its cards and know their runtime, and can it be installed where there is none?"""
 
 from __future__ import annotations
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _docker_packages
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _docker_packages
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error
 
 _WHERE = "Docker Engine"
+_RUNTIME_OF = {"nvidia": "NVIDIA Container Toolkit", "ascend": "Ascend Docker Runtime"}
 
 
 def check(host):
@@ -17,8 +18,11 @@ def check(host):
     if host.fact("engine", "answers"):
         if host.fact("engine", "kind") == "docker":
             yield from _release(host)
+            yield from _runtime(host)
+        elif host.replaces_podman:
+            yield from _installable(host, "Podman in its place")
     elif host.fact("engine", "present") is False:
-        yield from _installable(host)
+        yield from _installable(host, "none")
 
 
 def _vendors(host):
@@ -38,15 +42,33 @@ def _release(host):
         )
 
 
-def _installable(host):
+def _runtime(host):
+    wanted, known = _data.mapping(host.profile.get("container")).get("runtime"), host.fact("engine", "runtimes")
+    if not wanted or known is None or wanted in {*known, *_to_be_known(host)}:
+        return
+    product = _RUNTIME_OF.get(host.profile.get("vendor"), "container runtime of the cards' vendor")
+    yield error(
+        "container_runtime_missing",
+        _WHERE,
+        f"container runtimes {', '.join(known) or 'none'}",
+        f"{wanted}, which {host.accelerator} needs",
+        f"install the {product} and enter {wanted} into runtimes of /etc/docker/daemon.json",
+    )
+
+
+def _to_be_known(host):
+    """What this run has Docker take up: what stands in daemon.json already, and what the site writes there."""
+    written = host.site.of(host.name, "gpustack_docker_settings")
+    return [*(host.fact("engine", "configured_runtimes") or ()), *_data.mapping(_data.mapping(written).get("runtimes"))]
+
+
+def _installable(host, found):
     os_facts = host.fact("os")
     if not os_facts:
         return
-    source = host.site.of(host.name, "gpustack_docker_source")
-    # Its default is said in words.
-    version = host.site.text(host.name, "gpustack_docker_version") or ""
+    wishes = {name: host.site.text(host.name, f"gpustack_docker_{name}") for name in ("source", "version")}
     try:
-        _docker_packages.packages(os_facts, _vendors(host), source, version)
+        _docker_packages.packages(os_facts, _vendors(host), **{name: wish for name, wish in wishes.items() if wish})
     except _docker_packages.DockerPackagesError as problem:
         expected = "an engine, or packages of one for this host"
-        yield error("engine_not_installable", _WHERE, "none", expected, str(problem))
+        yield error("engine_not_installable", _WHERE, found, expected, str(problem))

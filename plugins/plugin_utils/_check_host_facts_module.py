@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import SEVERITIES, Finding
 
 _FIELDS = ("id", "severity", "where", "found", "expected", "fix", "source")
@@ -23,7 +25,13 @@ def findings(host, judged):
     for row in host.rows("findings"):
         found = {field: str(row.get(field) or "") for field in _FIELDS}
         if found["id"] not in said:
-            yield Finding(**{**found, "severity": _severity(host, found)})
+            finding = Finding(**{**found, "severity": _severity(host, found)})
+            yield _replaced(finding) if finding.id == "engine_is_podman" and host.replaces_podman else finding
+
+
+def _replaced(finding):
+    fix = "nothing: site.yml will remove podman-docker and install Docker (gpustack_docker_remove_conflicting: true)"
+    return dataclasses.replace(finding, severity="note", fix=fix)
 
 
 def _severity(host, found):

@@ -50,6 +50,12 @@ class HostView:
         pci_ids = self.profile.get("pci_ids") or ()
         return [card for card in self.cards if card.get("profile") == self.accelerator or card.get("pci_id") in pci_ids]
 
+    @property
+    def replaces_podman(self):
+        """Whether container_engine may put Docker in the place of podman-docker here."""
+        wanted = self.site.of(self.name, "gpustack_docker_remove_conflicting")
+        return wanted is True and self.fact("engine", "kind") == "podman"
+
     def rows(self, *keys):
         return [row for row in self.fact(*keys) or () if isinstance(row, dict)]
 

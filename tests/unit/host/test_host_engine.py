@@ -251,6 +251,24 @@ def test_engines_that_gpustack_cannot_use(path, answers, kind, expected):
     assert only_id(findings) == (expected, "error")
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"runtimes": {"nvidia": {"path": "x"}, "lab": {"path": "y"}}}', ["lab", "nvidia"]),
+        ('{"debug": true}', []),
+        ('{"runtimes": null}', []),
+        ('{"runtimes": "nvidia"}', []),
+        ("[]", []),
+        ("{", []),
+        ("", []),
+    ],
+)
+def test_the_runtimes_that_the_file_names(tmp_path, text, expected):
+    write(tmp_path / "etc/docker/daemon.json", text)
+    facts, _published, _findings = ask(tmp_path / "no.sock", root=tmp_path)
+    assert (facts["configured_runtimes"], facts["runtimes"]) == (expected, [])
+
+
 def test_answers_of_another_shape_are_survived(path):
     answers = dict(ANSWERS, **{"/info": {"Runtimes": None}, "/images/json": ["text"], "/containers/json?all=1": {}})
     with made_engine(path, answers):

@@ -99,13 +99,6 @@ def test_what_the_distribution_wishes_is_no_finding(tmp_path):
     assert "reboot_needed" not in ids(found)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("reload\n", "reload"), ("restart", "restart"), ("nonsense", "")])
-def test_what_the_engine_waits_for(tmp_path, text, expected):
-    tree = Tree(tmp_path)
-    tree.write("etc/docker/.daemon.json.gpustack-pending", text)
-    assert probe(tmp_path)["engine_pending"] == expected
-
-
 @pytest.mark.parametrize(
     ("process", "done", "synchronised", "service", "findings"),
     [

@@ -312,11 +312,84 @@ def test_images_that_are_there_need_no_room():
     assert kinds({"facts": {"engine": {"images": images[1:]}, "disks": disks}}) == ["disk_tight"]
 
 
-@pytest.mark.parametrize(("version", "found"), [(None, []), ("28", []), ("29.1", ["engine_not_installable"])])
-def test_an_engine_that_can_be_installed_is_no_finding(version, found):
-    inventory = {} if version is None else {"gpustack_docker_version": version}
-    engine = {"present": False, "answers": False, "kind": "", "version": "", "containers": []}
-    assert kinds({"inventory": inventory, "facts": {"engine": engine}}) == found
+NO_ENGINE = {"present": False, "answers": False, "kind": "", "version": "", "runtimes": [], "containers": []}
+PODMAN = {"kind": "podman", "version": "5.4.0", "runtimes": [], "configured_runtimes": []}
+
+
+@pytest.mark.parametrize(
+    ("wishes", "found"),
+    [
+        ({}, []),
+        # Empty is not said, as in the role, and another type has a finding of its own in the inventory.
+        ({"version": "", "source": ""}, []),
+        ({"version": 28.1, "source": ["docker-ce"]}, []),
+        ({"version": "28"}, []),
+        ({"version": "29.1"}, ["engine_not_installable"]),
+        ({"version": "newest"}, ["engine_not_installable"]),
+        ({"source": "distribution"}, []),
+        ({"source": "distribution", "version": "28"}, ["engine_not_installable"]),
+        ({"source": "podman"}, ["engine_not_installable"]),
+    ],
+)
+def test_an_engine_that_can_be_installed_is_no_finding(wishes, found):
+    inventory = {f"gpustack_docker_{name}": wish for name, wish in wishes.items()}
+    assert kinds({"inventory": inventory, "facts": {"engine": NO_ENGINE}}) == found
+
+
+@pytest.mark.parametrize(
+    ("settings", "engine", "found"),
+    [
+        (None, {}, ["container_runtime_missing"]),
+        # In the file, and the engine was not told yet.
+        (None, {"configured_runtimes": ["nvidia"]}, []),
+        ({"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}, {}, []),
+        ({"runtimes": ["nvidia"]}, {}, ["container_runtime_missing"]),
+        ("nvidia", {}, ["container_runtime_missing"]),
+        (None, {"answers": False, "kind": "", "runtimes": []}, []),
+        # Without /info nothing is known of them.
+        (None, {"kind": "", "runtimes": []}, []),
+        (None, {"runtimes": None}, []),
+        (None, NO_ENGINE, []),
+    ],
+)
+def test_docker_has_to_know_the_container_runtime_of_the_cards(settings, engine, found):
+    lacking = {"runtimes": ["runc"], "configured_runtimes": [], **engine}
+    inventory = {"gpustack_docker_settings": settings}
+    assert kinds({"inventory": inventory, "facts": {"engine": lacking}}) == found
+
+
+def test_an_ascend_host_is_told_of_its_vendors_runtime():
+    driver = {"ascend": {"driver": "25.2.0", "tool": "25.2.0"}}
+    facts = {"accelerators": [NPU], "drivers": driver, "engine": {"runtimes": ["nvidia"], "configured_runtimes": []}}
+    ((unused, finding),) = pairs(made_hosts.inventory({"inventory": ON_ASCEND, "facts": facts}))
+    assert (finding.id, finding.found) == ("container_runtime_missing", "container runtimes nvidia")
+    assert finding.fix.startswith("install the Ascend Docker Runtime and enter ascend into runtimes of ")
+
+
+def test_a_server_needs_no_container_runtime_of_a_vendor():
+    made = made_hosts.inventory({"facts": {"engine": {"runtimes": ["runc"], "configured_runtimes": []}, "ports": []}})
+    made["groups"] = {"gpustack_server": ["h20-01"], "gpustack_worker": []}
+    assert pairs(made) == []
+
+
+@pytest.mark.parametrize(("wish", "severity"), [(True, "note"), (False, "error"), (None, "error"), ("true", "error")])
+def test_podman_is_an_error_unless_it_is_to_be_replaced(wish, severity):
+    case = {
+        "inventory": {"gpustack_docker_remove_conflicting": wish},
+        "facts": {"engine": PODMAN, "findings": [row("engine_is_podman")]},
+    }
+    ((unused, finding),) = pairs(made_hosts.inventory(case))
+    assert (finding.id, finding.severity) == ("engine_is_podman", severity)
+    assert ("site.yml will remove podman-docker and install Docker" in finding.fix) is (severity == "note")
+
+
+def test_podman_is_not_replaced_where_no_docker_can_be_installed():
+    case = {
+        "inventory": {"gpustack_docker_remove_conflicting": True},
+        "facts": {"engine": PODMAN, "os": made_hosts.load("engine_not_installable")["facts"]["os"]},
+    }
+    ((unused, finding),) = pairs(made_hosts.inventory(case))
+    assert (finding.id, finding.found) == ("engine_not_installable", "Podman in its place")
 
 
 @pytest.mark.parametrize(("store", "path"), [("classic", "/data/docker"), ("containerd", "/data/containerd")])
