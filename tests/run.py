@@ -43,8 +43,8 @@ WITHOUT_LAB = {
     "sanity": [[sys.executable, "tests/sanity/run.py", "--quick", "--core", "2.19"]],
     "api": [[*PYTEST, "tests/integration", "--gpustack", os.environ.get("GPUSTACK", "2.3.0")]],
 }
-#: `host_faults`, `check_mode` and `first_run` need the lab's bare hosts, those after them the site that `first_run` made. `prod` and
-#: `single_node` end that site.
+#: `host_faults`, `check_mode` and `first_run` need the lab's bare hosts, those after them the site that `first_run`
+#: made. `prod` and `single_node` end that site.
 ON_LAB = {
     "lab": [[*PLAYBOOK, "lab/reset.yml"], [*PLAYBOOK, "lab/create.yml"]],
     "host_faults": [[*PYTEST, f"{E2E}/test_host_faults.py"]],

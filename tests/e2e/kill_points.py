@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lab_site import H20, HOSTS, SERVER
 
-
 #: On a host the change under way has a mark; see docs/decisions/0015-hosts.md.
 PENDING = "etc/docker/.daemon.json.gpustack-pending"
 

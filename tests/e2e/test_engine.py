@@ -58,8 +58,8 @@ BROKEN = {
     "not JSON": (f"printf '%s' '{{\"debug\": true,}}' > {PATH}", ["it is not JSON", "line 1"]),
     "two documents": (f"printf '%s' '{{}}{{}}' > {PATH}", ["document"]),
     "a list": (f"echo '[]' > {PATH}", ["list", "object"]),
-    "another type": (f"echo '{{\"debug\": \"yes\"}}' > {PATH}", ["debug is a string there", "a boolean in the settings"]),
-    "a key twice": (f"echo '{{\"mtu\": 1, \"mtu\": 2}}' > {PATH}", ["the key mtu is there 2 times"]),
+    "another type": (f'echo \'{{"debug": "yes"}}\' > {PATH}', ["debug is a string there", "a boolean in the settings"]),
+    "a key twice": (f'echo \'{{"mtu": 1, "mtu": 2}}\' > {PATH}', ["the key mtu is there 2 times"]),
     "a link": (f"mv {PATH} /root/elsewhere.json; ln -s /root/elsewhere.json {PATH}", ["is a link to /root/elsewhere"]),
     "of another owner": (f"chown nobody {PATH}", ["belongs to nobody", f"chown root {PATH}"]),
     "open to everybody": (f"chmod 666 {PATH}", ["mode 0666", f"chmod go-w {PATH}"]),
@@ -122,7 +122,11 @@ def test_a_change_that_can_be_reloaded_keeps_the_daemon(lab, containers):
 
 def test_a_change_that_needs_a_restart_keeps_the_containers(lab, containers):
     before = daemon(lab)
-    wanted = {"max-concurrent-downloads": 4, "log-opts": {"max-size": "50m", "max-file": "3"}, "log-driver": "json-file"}
+    wanted = {
+        "max-concurrent-downloads": 4,
+        "log-opts": {"max-size": "50m", "max-file": "3"},
+        "log-driver": "json-file",
+    }
     run = engine_role("restart", gpustack_docker_settings=wanted)
     assert run.code == 0, run.tail()
     assert daemon(lab) != before
