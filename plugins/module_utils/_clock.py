@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ctypes
-import time
 
 from ansible_collections.inferops.gpustack.plugins.module_utils._host_finding import finding
 
@@ -41,7 +40,8 @@ def kernel_is_synchronised():
     return not state.status & STA_UNSYNC
 
 
-def read_clock(sysroot, names, controller_time):
+def read_clock(sysroot, names, controller_time, now):
+    """now: this host's time when it was handed the controller's."""
     service = next((SERVICES[name] for name in SERVICES if name in names), "")
     if sysroot.is_real:
         synchronised = kernel_is_synchronised()
@@ -49,7 +49,7 @@ def read_clock(sysroot, names, controller_time):
         synchronised = True
     else:
         synchronised = False if service == "systemd-timesyncd" else None
-    offset = None if controller_time is None else round(time.time() - controller_time, 3)
+    offset = None if controller_time is None else round(now - controller_time, 3)
     facts = {"synchronised": synchronised, "service": service, "offset_seconds": offset}
     return facts, [] if synchronised is not False else [_unsynchronised(service)]
 

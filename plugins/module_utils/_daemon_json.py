@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import copy
 import json
-import re
+
+from ansible_collections.inferops.gpustack.plugins.module_utils._daemon_secrets import hidden
 
 # Lists that several writers add to; any other list is one writer's value as a whole.
 UNION_LISTS = ("insecure-registries", "registry-mirrors")
@@ -50,7 +51,6 @@ BELONGS_TO = {"log-opts": "log-driver"}
 
 STRENGTH = ("none", "reload", "restart")
 SHOWN = 100
-URL_PASSWORD = re.compile(r"://[^/@\s:\"]*:([^@/\s\"]+)@")
 
 
 class DaemonJsonError(Exception):
@@ -74,13 +74,9 @@ def _kind(value):
     return next((name for kind, name in KINDS if isinstance(value, kind)), "null")
 
 
-def without_passwords(text):
-    return URL_PASSWORD.sub(lambda found: found.group().replace(f":{found.group(1)}@", ":********@"), text)
-
-
 def _excerpt(text):
     """As much of a text as fits into a message."""
-    text = without_passwords(text).strip()
+    text = hidden(text).strip()
     return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
 
 
@@ -118,6 +114,9 @@ def parse(raw):
         ) from error
     except RecursionError as error:
         raise DaemonJsonError("it is nested too deeply to be read; move the file away to start anew") from error
+    except ValueError as error:
+        # A number of thousands of digits.
+        raise DaemonJsonError(f"it cannot be read ({error}); correct it, or move the file away to start anew") from error
     rest = text[end:].lstrip()
     if rest:
         what = "a second JSON document begins at" if rest[0] in "{[" else "text follows the JSON document at"
@@ -145,7 +144,14 @@ def _decoded(raw):
 
 
 def render(document):
-    return json.dumps(document, indent=4, ensure_ascii=False) + "\n"
+    try:
+        text = json.dumps(document, indent=4, ensure_ascii=False, allow_nan=False) + "\n"
+        text.encode()
+    except UnicodeError as error:
+        raise DaemonJsonError(f"a text in it is no Unicode ({error.reason}): correct it") from error
+    except ValueError as error:
+        raise DaemonJsonError("a number in it or in the settings is too large, or no number: correct it") from error
+    return text
 
 
 def canonical(value):
@@ -195,7 +201,7 @@ def _merged(document, settings, trail, problems):
             )
         elif isinstance(wanted, dict):
             result[name] = _merged(present or {}, wanted, path + ".", problems)
-        elif path in UNION_LISTS and present:
+        elif path in UNION_LISTS and isinstance(present, list):
             result[name] = present + [item for item in wanted if item not in present]
         else:
             result[name] = copy.deepcopy(wanted)

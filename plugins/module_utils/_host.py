@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib.util
+import time
 
 from ansible_collections.inferops.gpustack.plugins.module_utils import _checkpoint, _manifest, _pci
 from ansible_collections.inferops.gpustack.plugins.module_utils import _platform as platform
@@ -25,6 +26,7 @@ DATA_ROOT = "/var/lib/docker"
 
 def gather(params):
     """params: the options of host_facts, all of them."""
+    now = time.time()  # before the tools, which may take long
     sysroot = Sysroot(params["sysroot"])
     findings = []
 
@@ -59,7 +61,7 @@ def gather(params):
         "wsl": wsl,
         "secure_boot": platform.read_secure_boot(sysroot),
         "kernel_headers": platform.has_kernel_headers(sysroot, kernel),
-        "clock": noting(read_clock(sysroot, names, params["controller_time"])),
+        "clock": noting(read_clock(sysroot, names, params["controller_time"], now)),
         "firewall": platform.read_firewall(sysroot, names),
         "accelerators": accelerators,
         "switches": switches,

@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-REPORT = re.compile(r"(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE[^>]*>\s*)?(<nvidia_smi_log>.*</nvidia_smi_log>)", re.DOTALL)
-MIB = re.compile(r"^(\d+) MiB$")
-COUNT = re.compile(r"^\d+$")
-VERSION = re.compile(r"^\d+(\.\d+)+$")
+BEGIN, END = "<nvidia_smi_log>", "</nvidia_smi_log>"
+PROLOG = re.compile(r"<(?:\?xml|!DOCTYPE)[^<>]*>")
+MIB = re.compile(r"^([0-9]{1,9}) MiB$")
+COUNT = re.compile(r"^[0-9]{1,18}$")
+VERSION = re.compile(r"^[0-9]{1,9}(\.[0-9]{1,9})+$")
 UUID = re.compile(r"^GPU-[0-9a-fA-F-]+$")
 DEVICE_ID = re.compile(r"^([0-9a-fA-F]{4})([0-9a-fA-F]{4})$")  # device, then vendor
 BUS_ID = re.compile(r"^([0-9a-f]{4,8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])$", re.IGNORECASE)
@@ -53,12 +54,10 @@ NO_RECOVERY = ("", "None") + NOT_AVAILABLE
 
 def parse(text):
     """{driver, cuda, gpus} or None when the text is not the report. Remarks may stand before and after it."""
-    report = REPORT.search(text)
+    report = _parted(text)[1]
     try:
-        log = ElementTree.fromstring(report.group(1)) if report else None
+        log = ElementTree.fromstring(report)
     except ElementTree.ParseError:
-        log = None
-    if log is None:
         return None
     return {
         "driver": _matching(VERSION, _text(log, "driver_version")),
@@ -69,7 +68,14 @@ def parse(text):
 
 def remarks(text):
     """What the tool says besides its report, such as that a card's inventory data are damaged."""
-    return " ".join(REPORT.sub("", text).split())[:300]
+    before, _report, after = _parted(text)
+    return " ".join((PROLOG.sub("", before) + after).split())[:300]
+
+
+def _parted(text):
+    """(what stands before the report, the report or "", what stands after it)."""
+    begin, end = text.find(BEGIN), text.rfind(END) + len(END)
+    return (text[:begin], text[begin:end], text[end:]) if 0 <= begin < end else (text, "", "")
 
 
 def address(text):

@@ -25,8 +25,9 @@ description:
   - The module does not touch the daemon; RV(action) says what it needs. Until O(taken_up) says that it was done, a
     file beside O(path), C(.daemon.json.gpustack-pending), keeps it. So a run that is killed after it wrote the file,
     and one that was told not to restart the daemon, leave word for the next.
-  - Passwords in URLs (C(http://user:password@proxy)) are masked in the result and kept out of the host's system log. A
-    file that holds one, and a copy of it, is readable for its owner only.
+  - Accounts in URLs (C(http://user:password@proxy)) and values under names such as C(splunk-token) are masked in the
+    result and kept out of the host's system log. A file that holds one, and a copy of it, is readable for its owner
+    only.
 author:
   - InferOps contributors (@inferops)
 attributes:
@@ -153,6 +154,7 @@ import time
 from ansible_collections.inferops.gpustack.plugins.module_utils import (
     _atomic_file,
     _daemon_json,
+    _daemon_secrets,
     _dockerd,
     _pending_change,
     _trusted_path,
@@ -241,7 +243,7 @@ def back_up(change):
         copy.write(change.raw)
     shutil.copystat(path, name)
     os.chown(name, status.st_uid, status.st_gid)
-    if _daemon_json.URL_PASSWORD.search(change.raw.decode("utf-8", "replace")):
+    if _daemon_secrets.secrets(change.before):
         os.chmod(name, stat.S_IMODE(status.st_mode) & OWNER_ONLY)
     return name
 
@@ -251,13 +253,15 @@ class Change:
 
     def __init__(self, module, sysroot):
         self.path = module.params["path"]
+        module.no_log_values.update(_daemon_secrets.long_enough(_daemon_secrets.secrets(module.params["settings"])))
         problems = _trusted_path.problems(self.path)
         try:
             self.raw, self.status = read(self.path)
-            # Values registered here are masked in everything the module returns, a refusal by dockerd included.
-            module.no_log_values.update(_daemon_json.URL_PASSWORD.findall(self.raw.decode("utf-8", "replace")))
             self.before = _daemon_json.parse(self.raw)
             self.after = self._wanted(module.params)
+            self.secrets = _daemon_secrets.secrets(self.before) | _daemon_secrets.secrets(self.after)
+            # Masked in everything the module returns, a refusal by dockerd included.
+            module.no_log_values.update(_daemon_secrets.long_enough(self.secrets))
             problems += self._clashes(sysroot)
         except _daemon_json.DaemonJsonError as error:
             problems += error.problems
@@ -268,7 +272,6 @@ class Change:
         if problems:
             raise _daemon_json.DaemonJsonError(problems)
         self.text = _daemon_json.render(self.after)
-        module.no_log_values.update(_daemon_json.URL_PASSWORD.findall(self.text))
         self.mode = self._wanted_mode()
         self.keys = _daemon_json.changed_keys(self.before, self.after)
         self.pending = _pending_change.outstanding(sysroot, self.path)
@@ -280,7 +283,10 @@ class Change:
 
     def _wanted_mode(self):
         mode = stat.S_IMODE(self.status.st_mode) if self.status else NEW_FILE_MODE
-        return mode & OWNER_ONLY if _daemon_json.URL_PASSWORD.search(self.text) else mode
+        return mode & OWNER_ONLY if _daemon_secrets.secrets(self.after) else mode
+
+    def shown(self, text):
+        return _daemon_secrets.shown(text, self.secrets)
 
     @property
     def is_readable_for_too_many(self):
@@ -292,7 +298,7 @@ class Change:
             return []
         found = []
         clashes = [
-            _daemon_json.without_passwords(clash) for clash in _dockerd.conflicts(sysroot, self.path, self.after)
+            _daemon_secrets.hidden(clash) for clash in _dockerd.conflicts(sysroot, self.path, self.after)
         ]
         if clashes:
             found.append(
@@ -376,8 +382,8 @@ def run(module):
             "before_header": change.path,
             "after_header": change.path,
             # Both sides in one layout: the diff shows what changes for dockerd, not how somebody indented the file.
-            "before": _daemon_json.render(change.before) if change.before else "",
-            "after": change.text if change.after or change.before else "",
+            "before": change.shown(_daemon_json.render(change.before)) if change.before else "",
+            "after": change.shown(change.text) if change.after or change.before else "",
         },
     )
 
@@ -420,6 +426,8 @@ def main():
             run(module)
     except _daemon_json.DaemonJsonError as error:
         module.fail_json(msg=message(path, error.problems))
+    except RecursionError:
+        module.fail_json(msg=message(path, ["it is nested too deeply; move the file away to start anew"]))
     except _atomic_file.LockTimeout as error:
         module.fail_json(msg=message(path, [f"{error}; look who holds it with: lsof {os.path.dirname(path)}"]))
     except OSError as error:

@@ -98,9 +98,12 @@ def test_a_value_that_dockerd_refuses_is_not_written(lab, kept):
 
 @pytest.fixture(scope="module")
 def containers(lab):
+    """What runs meanwhile; afterwards the engine is configured as it was before."""
     running = lab.running(RTX)
     assert len(running) >= 2, running
-    return running
+    before = lab.sh(RTX, f"cat {PATH}")
+    yield running
+    lab.sh(RTX, f"cat > {PATH} <<'END'\n{before}\nEND\nsystemctl restart docker")
 
 
 def test_settings_are_merged_with_those_of_others(lab, containers):
@@ -135,7 +138,7 @@ def test_a_change_that_needs_a_restart_keeps_the_containers(lab, containers):
 
 def test_a_restart_that_would_stop_containers_is_refused(lab, containers):
     before = daemon(lab)
-    run = engine_role("refused", gpustack_docker_settings={"live-restore": False, "bip": "172.26.0.1/16"})
+    run = engine_role("refused", gpustack_docker_settings={"live-restore": False, "default-shm-size": "128M"})
     assert run.code == 2, run.tail()
     assert "gpustack_docker_restart: allow" in run.output
     assert "gpustack-worker" in run.output
@@ -146,7 +149,7 @@ def test_a_restart_that_would_stop_containers_is_refused(lab, containers):
 def test_the_next_run_makes_it_good(lab, containers):
     """As if somebody had taken the wish back: what was written and not taken up is overwritten, and taken up."""
     found = settings(lab)
-    del found["bip"]
+    del found["default-shm-size"]
     lab.sh(RTX, f"cat > {PATH} <<'END'\n{json.dumps(found)}\nEND")
     run = engine_role("good")
     assert run.code == 0, run.tail()

@@ -656,3 +656,44 @@ def test_a_file_without_a_password_keeps_its_mode(path, config):
     path.chmod(0o644)
     assert not config(settings={"debug": True})["changed"]
     assert mode(path) == 0o644
+
+
+@pytest.mark.parametrize(
+    ("settings", "secret"),
+    [
+        ({"proxies": {"http-proxy": "http://user:p@S3cretTwo@proxy:3128"}}, "S3cretTwo"),
+        ({"proxies": {"http-proxy": "user:S3cretThree@proxy:3128"}}, "S3cretThree"),
+        ({"registry-mirrors": ["https://S3cretFive@mirror.example.com"]}, "S3cretFive"),
+        ({"log-opts": {"splunk-token": "S3cretTok"}}, "S3cretTok"),
+    ],
+)
+def test_other_ways_to_write_a_password(path, config, settings, secret):
+    result = config(settings=settings)
+    assert mode(path) == 0o600
+    assert secret in path.read_text()
+    assert secret not in json.dumps(result)
+    assert result["changed_keys"] == list(settings)
+
+
+def test_a_key_file_is_no_secret(path, config):
+    result = config(settings={"tlskey": "/etc/docker/server-key.pem"})
+    assert "/etc/docker/server-key.pem" in result["diff"]["after"]
+    assert mode(path) == 0o644
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"shutdown-timeout": 1e999}',
+        f'{{"shutdown-timeout": {"9" * 5000}}}',
+        '{"bridge": "\\ud800"}',
+        '{"x": ' + '{"x": ' * 900 + "1" + "}" * 901,
+    ],
+    ids=["infinite", "of thousands of digits", "half a character", "deep"],
+)
+def test_what_cannot_be_written_back_is_refused(path, config, content):
+    put(path, content)
+    result = config(settings={"debug": True})
+    assert result["failed"]
+    assert "was left as it is" in result["msg"]
+    assert path.read_text() == content
