@@ -116,7 +116,9 @@ def parse(raw):
         raise DaemonJsonError("it is nested too deeply to be read; move the file away to start anew") from error
     except ValueError as error:
         # A number of thousands of digits.
-        raise DaemonJsonError(f"it cannot be read ({error}); correct it, or move the file away to start anew") from error
+        raise DaemonJsonError(
+            f"it cannot be read ({error}); correct it, or move the file away to start anew"
+        ) from error
     rest = text[end:].lstrip()
     if rest:
         what = "a second JSON document begins at" if rest[0] in "{[" else "text follows the JSON document at"

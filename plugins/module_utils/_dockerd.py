@@ -128,6 +128,12 @@ def conflicts(sysroot, path, document):
     return sorted(clashes)
 
 
+def read_instead(sysroot, path):
+    """The other files that dockerd reads in the place of Docker's own one; nothing for any other path."""
+    files = {flags(arguments)[1] for arguments in command_lines(sysroot).values()}
+    return [] if path != DEFAULT_CONFIG or os.path.realpath(path) in map(os.path.realpath, files) else sorted(files)
+
+
 def in_swarm(sysroot, document):
     """Whether dockerd would find itself a member of a swarm."""
     root = document.get("data-root") or DEFAULT_ROOT

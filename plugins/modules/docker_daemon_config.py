@@ -297,13 +297,17 @@ class Change:
         if not _daemon_json.changed_keys(self.before, self.after):
             return []
         found = []
-        clashes = [
-            _daemon_secrets.hidden(clash) for clash in _dockerd.conflicts(sysroot, self.path, self.after)
-        ]
+        clashes = [_daemon_secrets.hidden(clash) for clash in _dockerd.conflicts(sysroot, self.path, self.after)]
         if clashes:
             found.append(
                 f"dockerd has these as flags and does not start with the same key in the file: {', '.join(clashes)}; "
                 "take the flag out of the service (systemctl cat docker), or the key out of the file and the settings"
+            )
+        others = _dockerd.read_instead(sysroot, self.path)
+        if others:
+            found.append(
+                f"dockerd reads {', '.join(others)} and not this file: give that as path, or take --config-file out of "
+                "the service (systemctl cat docker)"
             )
         if self.after.get("live-restore") is True and _dockerd.in_swarm(sysroot, self.after):
             found.append(

@@ -697,3 +697,21 @@ def test_what_cannot_be_written_back_is_refused(path, config, content):
     assert result["failed"]
     assert "was left as it is" in result["msg"]
     assert path.read_text() == content
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path", "expected"),
+    [
+        (["-H", "fd://"], _dockerd.DEFAULT_CONFIG, []),
+        (["--config-file", "/srv/docker.json"], _dockerd.DEFAULT_CONFIG, ["/srv/docker.json"]),
+        (["--config-file=/srv/docker.json"], "/srv/docker.json", []),
+        (["-H", "fd://"], "/srv/other.json", []),
+    ],
+)
+def test_the_file_that_dockerd_reads_instead(tmp_path, arguments, path, expected):
+    root = made_dockerd(tmp_path / "host", *arguments)
+    assert _dockerd.read_instead(Sysroot(str(root)), path) == expected
+
+
+def test_without_dockerd_nothing_is_read_instead(tmp_path):
+    assert _dockerd.read_instead(Sysroot(str(tmp_path)), _dockerd.DEFAULT_CONFIG) == []
