@@ -26,6 +26,7 @@ _OPTIONS = {
     "dest": {"type": "path", "default": ""},
 }
 _FILE = "probe.json"
+_NOBODY = "no host could be read; Ansible says why, above"
 
 
 class ActionModule(ActionBase):
@@ -52,7 +53,7 @@ class ActionModule(ActionBase):
         return {
             "msg": f"{summary}. No host was touched." if failed else summary,
             "changed": False,
-            **self._told(findings, findings, report, printed),
+            **self._told(failed, findings, findings, report, printed),
         }
 
     def _hosts(self, inventory, task_vars, options):
@@ -62,7 +63,10 @@ class ActionModule(ActionBase):
         site = Site({**inventory, "facts": facts})
         pairs = _check_host_facts.check(site)
         merged = _check_host_facts.merged(pairs)
-        failed = _findings.has_errors(merged)
+        expected = {*site.servers, *site.workers} & set(asked)
+        # Before a change, Ansible itself has failed the hosts out of reach.
+        nobody = options["overview"] and expected and not site.facts
+        failed = bool(nobody) or _findings.has_errors(merged)
         report = _probe_text.text(site, pairs) if options["overview"] else _findings.table(merged)
         printed = (failed or options["overview"]) and self._print(report)
         written = self._write(_probe_text.document(site, pairs), options["dest"]) if options["dest"] else {}
@@ -70,15 +74,17 @@ class ActionModule(ActionBase):
         if printed and sentence and not failed:
             # Ansible shows the message of a task that failed, and of no other.
             self._display.display(f"{sentence}\n")
-        summary = f"{_findings.counted(len(site.facts), 'host')} looked at, {_findings.summary(merged)}"
+        looked_at = _looked_at(len(site.facts), len(expected | set(site.facts)))
+        summary = _NOBODY if nobody else f"{looked_at}, {_findings.summary(merged)}"
         summary = "; ".join(filter(None, [summary, sentence]))
         # Who asks for an overview only looks.
         stops_changes = failed and not options["overview"]
         return {
             "msg": f"{summary}. No host was changed." if stops_changes else summary,
             "changed": False,
+            "overview": options["overview"],
             **written,
-            **self._told(merged, _check_host_facts.each(pairs), report, printed),
+            **self._told(failed, merged, _check_host_facts.each(pairs), report, printed),
         }
 
     def _print(self, report):
@@ -88,13 +94,13 @@ class ActionModule(ActionBase):
         self._display.display(f"\n{report}\n")
         return True
 
-    def _told(self, findings, as_data, report, printed):
+    def _told(self, failed, findings, as_data, report, printed):
         """How the task ends, and what its result says beside the report."""
-        told = {"failed": _findings.has_errors(findings)}
-        if not told["failed"] and not printed:
+        told = {"failed": failed}
+        if not failed and not printed:
             # A passing task prints nothing by itself. Notes, accepted findings among them, are in the report.
             told["warnings"] = [_findings.line(each) for each in findings if each.severity == "warning"]
-        if not (printed and told["failed"]) or self._display.verbosity:
+        if not (printed and failed) or self._display.verbosity:
             # Ansible prints the whole result of a failed task, after a report that has said it all.
             told.update(report=report, findings=[finding.as_dict() for finding in as_data])
         return told
@@ -115,6 +121,11 @@ class ActionModule(ActionBase):
         if self._task.diff and changed:
             result["diff"] = [_report_files.difference(path, before, text)]
         return result
+
+
+def _looked_at(read, expected):
+    some = f"{read} of " if read < expected else ""
+    return f"{some}{_findings.counted(expected, 'host')} looked at"
 
 
 def _stable(text):

@@ -44,6 +44,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import SIT
 
 _OURS = "inferops.gpustack."
 _PREFLIGHT = "inferops.gpustack.preflight"
+_LOOK = "inferops.gpustack.host_facts"
 # Ansible checks the arguments of roles whatever tags are asked for, and does nothing for the host by that.
 _NO_WORK = ("validate_argument_spec", "ansible.builtin.validate_argument_spec")
 _WIDTH = 100
@@ -67,6 +68,7 @@ class CallbackModule(CallbackBase):
         self._present = set()
         self._touched = set()
         self._failures = {}
+        self._not_read = {}
         self._preflight = {}
         self._findings = []
         self._host_findings = {}
@@ -120,6 +122,7 @@ class CallbackModule(CallbackBase):
             present=self._present,
             touched=self._touched,
             failures=failures,
+            not_read=self._not_read,
             changed=stats.changed,
             stopped_by=self._stopped_by(failures),
             # Windows machines are declared and not built yet; their Linux halves are workers of their own.
@@ -149,23 +152,28 @@ class CallbackModule(CallbackBase):
         facts = (content.get("ansible_facts") or {}).get("gpustack_host")
         if facts:
             # A later look at the host replaces the earlier one: what a role has mended does not remain.
+            self._not_read.pop(result.host.name, None)
             self._host_findings[result.host.name] = _summary.read_findings(facts.get("findings"))
 
     def _fail(self, result, kind):
         task = result.task
         self._failures.pop(result.host.name, None)
-        self._failures[result.host.name] = _summary.Failure(
+        failure = self._failures[result.host.name] = _summary.Failure(
             task=task.name or task.action,
             message=_summary.message(result.result),
             result=kind,
             everyone=bool(task.run_once),
+            # Who asks for an overview of the hosts has read them, and changes nothing.
+            stops=not result.result.get("overview"),
         )
+        if task.action == _LOOK:
+            self._not_read[result.host.name] = failure
 
     def _stopped_by(self, failures):
         """The task that kept hosts from going on that had not failed themselves."""
         shared = [failure for failure in failures.values() if failure.everyone]
         last = (shared or list(failures.values()))[-1:]
-        return last[0].task if last and (shared or self._plays) else ""
+        return last[0].task if last and (self._plays or (shared and last[0].stops)) else ""
 
     def _next(self, rows, failed):
         again = {"arguments": context.CLIARGS, "settings": constants, "program": sys.argv[0]}

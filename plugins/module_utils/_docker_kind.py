@@ -65,7 +65,9 @@ def judge_files(sysroot, facts):
 
 
 def judge_version(socket_path, facts, version):
-    components = [str((component or {}).get("Name")) for component in version.get("Components") or []]
+    components = version.get("Components")
+    rows = [row for row in components if isinstance(row, dict)] if isinstance(components, list) else []
+    components = [str(row.get("Name")) for row in rows]
     if not any("podman" in name.lower() for name in components):
         return []
     return [_unusable(facts, "podman", socket_path, ", ".join(components))]

@@ -9,11 +9,11 @@ import re
 
 BANNER = re.compile(r"\bnpu-smi\s+(\S+)\s+Version:")
 ADDRESS = re.compile(r"^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]$", re.IGNORECASE)
-HEAD = re.compile(r"^(\d+)\s+(\S.*)$")
-USAGE = re.compile(r"(\d+)\s*/\s*(\d+)")
-FIELD = re.compile(r"^\s*([A-Za-z][^:]*?)\s*:\s*(.*?)\s*$")
+HEAD = re.compile(r"^([0-9]{1,9})\s+(\S.*)$")
+USAGE = re.compile(r"(?<![0-9])[0-9]{1,9}\s*/\s*([0-9]{1,9})(?![0-9])")
+FIELD = re.compile(r"^([A-Za-z][^:]*):(.*)$")
 # NPU, chip, its further numbers (how many differs, and some have none) and its name.
-MAPPING = re.compile(r"^\s*(\d+)\s+(\d+)\s+(?:(?:\d+|-|N/?A)\s+)+(\S.*?)\s*$")
+MAPPING = re.compile(r"^([0-9]{1,9})\s+([0-9]{1,9})\s+(?:(?:[0-9]+|-|N/?A)\s+)+(\S.*)$")
 
 
 def tool_version(text):
@@ -42,7 +42,7 @@ def chips(text):
             continue
         usages = USAGE.findall(" ".join(cells[place + 1 :]))
         # HBM comes last where a chip has it; its DDR then counts 0.
-        total = int(usages[-1][1]) if usages else 0
+        total = int(usages[-1]) if usages else 0
         found.append(
             {
                 "npu": int(match.group(1)),
@@ -57,7 +57,7 @@ def chips(text):
 
 def mapping(text):
     """The chips of `info -m`: [{npu, chip, name}]. A row with the NPU -1 is void, and a microcontroller is no chip."""
-    rows = (MAPPING.match(line) for line in text.splitlines())
+    rows = (MAPPING.match(line.strip()) for line in text.splitlines())
     return [
         {"npu": int(row.group(1)), "chip": int(row.group(2)), "name": row.group(3)}
         for row in rows
@@ -67,5 +67,5 @@ def mapping(text):
 
 def board(text):
     """The fields of `info -t board -i N`, by name."""
-    fields = (FIELD.match(line) for line in text.splitlines())
-    return {field.group(1): field.group(2) for field in fields if field}
+    fields = (FIELD.match(line.strip()) for line in text.splitlines())
+    return {field.group(1).strip(): field.group(2).strip() for field in fields if field}

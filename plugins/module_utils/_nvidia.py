@@ -19,9 +19,9 @@ DRIVER_BANNER = "proc/driver/nvidia/version"
 RUN_FILE = "usr/bin/nvidia-uninstall"
 # The kernel cuts the names of processes at 15 characters.
 FABRIC_PROCESS = "nv-fabricmanager"[:15]
-LIBRARY_VERSION = re.compile(r"NVML library version:\s*(\d+(?:\.\d+)+)")
-FABRIC_VERSION = re.compile(r"Fabric Manager version is\s*:\s*(\d+(?:\.\d+)+)")
-MODULE_FIELD = {"version": re.compile(r"^\d+(\.\d+)+$"), "license": re.compile(r"^[\w/ ]+$")}
+LIBRARY_VERSION = re.compile(r"NVML library version:\s*([0-9]{1,9}(?:\.[0-9]{1,9})+)\b")
+FABRIC_VERSION = re.compile(r"Fabric Manager version is\s*:\s*([0-9]{1,9}(?:\.[0-9]{1,9})+)\b")
+MODULE_FIELD = {"version": re.compile(r"^[0-9]{1,9}(\.[0-9]{1,9})+$"), "license": re.compile(r"^[\w/ ]+$")}
 FLAVOURS = {"Dual MIT/GPL": "open", "NVIDIA": "proprietary"}
 
 

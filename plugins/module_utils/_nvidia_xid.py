@@ -13,7 +13,10 @@ import stat
 
 KERNEL_LOG = "dev/kmsg"
 # `<priority>,<sequence>,<microseconds>,<flags>;<text>`, one record for each read.
-XID = re.compile(r"^(\d+),\d+,\d+,[^;]*;NVRM: Xid \(PCI:([0-9a-f:.]+)\): (\d+)", re.IGNORECASE | re.MULTILINE)
+XID = re.compile(
+    r"^([0-9]{1,9}),[0-9]+,[0-9]+,[^;\n]*;NVRM: Xid \(PCI:([0-9a-f:.]+)\): ([0-9]{1,9})(?![0-9])",
+    re.IGNORECASE | re.MULTILINE,
+)
 RECORD_BYTES = 8192
 MAX_BYTES = 16 * 1024 * 1024
 # NVIDIA's Xid catalogue: those whose immediate action is a reset of the card, a restart of the machine or a look at its

@@ -34,6 +34,7 @@ FAMILY_OF_ID = {
 FAMILY_WITHOUT_ID_LIKE = {"kylin": "openeuler"}
 
 IDENTIFIER = re.compile(r"^[A-Za-z0-9._-]+$")
+MAJOR = re.compile(r"^[^0-9]*([0-9]{1,9})(?![0-9])")
 ASSIGNMENT = re.compile(r"^([A-Z][A-Z0-9_]*)=(.*)$")
 
 
@@ -64,11 +65,11 @@ def read_os(sysroot):
     values = parse(text or "")
     os_id = values.get("ID", "") if IDENTIFIER.match(values.get("ID", "")) else ""
     version = values.get("VERSION_ID", "")
-    major = re.search(r"\d+", version)
+    major = MAJOR.match(version)
     facts = {
         "id": os_id,
         "version_id": version,
-        "major": int(major.group()) if major else None,
+        "major": int(major.group(1)) if major else None,
         "family": family_of(os_id, values.get("ID_LIKE", "")),
         "pretty": values.get("PRETTY_NAME", ""),
     }

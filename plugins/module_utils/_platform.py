@@ -58,7 +58,7 @@ def read_machine_id(sysroot):
 
 
 def read_memory(sysroot):
-    match = re.search(r"^MemTotal:\s+(\d+) kB$", sysroot.read("proc/meminfo") or "", re.MULTILINE)
+    match = re.search(r"^MemTotal:\s+([0-9]{1,15}) kB$", sysroot.read("proc/meminfo") or "", re.MULTILINE)
     if match:
         return int(match.group(1)) * 1024, []
     return None, [
@@ -75,7 +75,7 @@ def read_memory(sysroot):
 
 def read_page_size(sysroot):
     """Bytes, from what the kernel says of a process: a recorded tree of an arm64 host tells 64 KiB this way too."""
-    match = re.search(r"^KernelPageSize:\s+(\d+) kB$", sysroot.read("proc/self/smaps") or "", re.MULTILINE)
+    match = re.search(r"^KernelPageSize:\s+([0-9]{1,9}) kB$", sysroot.read("proc/self/smaps") or "", re.MULTILINE)
     return int(match.group(1)) * 1024 if match else None
 
 

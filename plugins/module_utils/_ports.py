@@ -12,6 +12,8 @@ from ansible_collections.inferops.gpustack.plugins.module_utils._host_finding im
 
 TABLES = ("proc/net/tcp", "proc/net/tcp6")
 LISTEN = "0A"
+PORT = re.compile(r"^[0-9A-F]{4}$", re.IGNORECASE)
+PID = re.compile(r"^[0-9]{1,9}$")
 SOCKET_LINK = re.compile(r"^socket:\[(\d+)\]$")
 CONTAINER_ID = re.compile(r"[0-9a-f]{64}")
 
@@ -25,6 +27,12 @@ def decode_address(text):
     return socket.inet_ntop(socket.AF_INET if len(packed) == 4 else socket.AF_INET6, packed)
 
 
+def decode_port(text):
+    if not PORT.match(text):
+        raise ValueError("a port has 4 hexadecimal digits")
+    return int(text, 16)
+
+
 def parse_table(text):
     """([(address, port, inode)], number of lines that made no sense)."""
     rows, broken = [], 0
@@ -35,7 +43,7 @@ def parse_table(text):
         try:
             address, port = fields[1].split(":")
             if fields[3] == LISTEN:
-                rows.append((decode_address(address), int(port, 16), fields[9]))
+                rows.append((decode_address(address), decode_port(port), fields[9]))
         except (IndexError, ValueError):
             broken += 1
     return rows, broken
@@ -45,7 +53,7 @@ def owners(sysroot, inodes):
     """{inode: pid}; sockets of other users stay unknown without root."""
     found = {}
     missing = set(inodes)
-    for pid in sorted((name for name in sysroot.listdir("proc") if name.isdigit()), key=int):
+    for pid in sorted((name for name in sysroot.listdir("proc") if PID.match(name)), key=int):
         if not missing:
             break
         for descriptor in sysroot.listdir("proc", pid, "fd"):

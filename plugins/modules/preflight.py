@@ -30,6 +30,7 @@ options:
   overview:
     description:
       - Print one line for each host, and the findings also where none of them is an error.
+      - Fails when no host of the server and the workers could be read.
       - Only with O(of=hosts).
     type: bool
     default: false
@@ -92,6 +93,10 @@ of:
   returned: always
   type: str
   sample: hosts
+overview:
+  description: Whether it was asked for, that is, no change of the hosts follows.
+  returned: with O(of=hosts)
+  type: bool
 report:
   description:
     - All findings as text for people, errors first. One that many hosts have is there once and lists them.

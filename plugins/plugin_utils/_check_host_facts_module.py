@@ -15,6 +15,8 @@ _FIELDS = ("id", "severity", "where", "found", "expected", "fix", "source")
 _SAID_BETTER = {"driver_missing": ("nvidia_driver_missing", "ascend_driver_missing", "vendor_tool_missing")}
 # Nothing runs on a declared accelerator without it.
 _RAISED = ("nvidia_driver_not_loaded",)
+# Nobody knows whether any card works: no card has told of itself.
+_RAISED_IN_THE_DARK = ("vendor_tool_garbled",)
 # One card of several: the others can serve.
 _LOWERED = ("nvidia_card_unhealthy", "ascend_card_unhealthy")
 
@@ -35,9 +37,13 @@ def _replaced(finding):
 
 
 def _severity(host, found):
-    if found["id"] in _RAISED and host.accelerator:
+    if host.accelerator and (found["id"] in _RAISED or (found["id"] in _RAISED_IN_THE_DARK and _is_dark(host))):
         return "error"
     if found["id"] in _LOWERED and any(card.get("health") == "ok" for card in host.cards):
         return "warning"
     # Of a release that calls it by another name.
     return found["severity"] if found["severity"] in SEVERITIES else "warning"
+
+
+def _is_dark(host):
+    return bool(host.cards) and all(card.get("health") == "unknown" for card in host.cards)

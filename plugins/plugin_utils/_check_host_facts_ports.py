@@ -47,11 +47,11 @@ def _others(host):
     owners = {row.get("name"): row.get("owner") for row in host.rows("engine", "containers")}
     others = {}
     for row in host.rows("ports"):
-        container = row.get("container")
+        port, container = row.get("port"), row.get("container")
         owner = owners.get(container)
-        if owner in _OURS or (owner is None and str(container or "").startswith(_PREFIX)):
+        if port is None or owner in _OURS or (owner is None and str(container or "").startswith(_PREFIX)):
             continue
-        holders = others.setdefault(row["port"], [])
+        holders = others.setdefault(port, [])
         words = _words(row)
         if words not in holders:
             holders.append(words)

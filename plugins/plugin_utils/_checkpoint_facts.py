@@ -19,7 +19,7 @@ def facts(read_result, read_on):
     return {
         "path": found["path"],
         "read_on": read_on,
-        "readable": found["readable"],
+        "readable": bool(found.get("readable")),
         "problem": found.get("problem"),
         "family": _family(config),
         "layout": layout,
@@ -182,11 +182,12 @@ def _missing_weights(stages, found):
     if not draft:
         return ["no mtp.* tensors among the weights, so the draft announced by config.json is not there"]
     missing = []
-    if len(draft["stages"]) != stages or draft["stages"][-1] != last:
-        there = ", ".join(f"mtp.{stage}" for stage in draft["stages"])
+    told = draft.get("stages") or []
+    if len(told) != stages or told[-1] != last:
+        there = ", ".join(f"mtp.{stage}" for stage in told)
         missing.append(f"the draft has {stages} stages, mtp.0 to mtp.{last}; among the weights are {there}")
     names = {"main_proj": "mtp.0.main_proj", "main_norm": "mtp.0.main_norm", "markov_head": f"mtp.{last}.markov_head"}
-    return missing + [f"{name} is not among the weights" for key, name in names.items() if not draft[key]]
+    return missing + [f"{name} is not among the weights" for key, name in names.items() if not draft.get(key)]
 
 
 def _prefix(layout):

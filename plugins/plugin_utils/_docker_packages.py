@@ -95,7 +95,7 @@ def _distance(system, os_facts):
 
 
 def _numbers(version):
-    found = re.match(r"\D?(\d+(?:\.\d+)*)", version or "")
+    found = re.match(r"\D?([0-9]{1,9}(?:\.[0-9]{1,9})*)(?![0-9])", version or "")
     return [int(part) for part in found.group(1).split(".")] if found else []
 
 

@@ -22,7 +22,7 @@ def views(site):
 class HostView:
     def __init__(self, site, name, plans):
         self.site, self.name = site, name
-        self.facts = _data.mapping(site.facts[name])
+        self.facts = site.facts[name]
         self._plans = plans
 
     @functools.cached_property
@@ -57,7 +57,7 @@ class HostView:
         return wanted is True and self.fact("engine", "kind") == "podman"
 
     def rows(self, *keys):
-        return [row for row in self.fact(*keys) or () if isinstance(row, dict)]
+        return self.fact(*keys) or []
 
     def fact(self, *keys):
         """A fact by its path; None where it is not known, or was not asked for by an older release."""

@@ -14,7 +14,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._check_host_fact
 
 _HEADINGS = ("host", "system", "cards", "driver", "engine", "free", "clock", "findings")
 # 160 columns with the gaps between them.
-_WIDTHS = (24, 20, 32, 21, 14, 8, 12, 15)
+_WIDTHS = (24, 18, 32, 21, 16, 8, 12, 15)
 _GAP = "  "
 # What differs between two looks at a host where nothing happened.
 _VOLATILE = ("free_bytes", "offset_seconds", "pid", "restart_count", "started_at")
@@ -68,8 +68,8 @@ def _for_people(facts):
     if not facts:
         return None
     checkpoints = {
-        path: {key: value for key, value in _data.mapping(found).items() if key != "config"}
-        for path, found in _data.mapping(facts.get("checkpoints")).items()
+        path: {key: value for key, value in (found or {}).items() if key != "config"}
+        for path, found in (facts.get("checkpoints") or {}).items()
     }
     return {**facts, "checkpoints": checkpoints}
 
@@ -88,7 +88,7 @@ def _row(site, name, findings):
     return (
         name,
         _DECORATION.sub("", str(part["os"].get("pretty") or part["os"].get("id") or "unknown")),
-        _cards([card for card in facts.get("accelerators") or () if isinstance(card, dict)]),
+        _cards(facts.get("accelerators")),
         _driver(part["drivers"]),
         _engine(part["engine"]),
         _free(facts.get("disks")),
@@ -128,14 +128,14 @@ def _engine(engine):
 
 def _free(disks):
     """The least of the places that were measured."""
-    free = [disk["free_bytes"] for disk in disks or () if isinstance(disk.get("free_bytes"), int)]
+    free = [disk["free_bytes"] for disk in disks or () if disk.get("free_bytes") is not None]
     return f"{min(free) / 10**9:.0f} GB" if free else "unknown"
 
 
 def _clock(clock):
     offset = clock.get("offset_seconds")
     words = [{True: "sync", False: "no sync"}.get(clock.get("synchronised"), "")]
-    words += [f"{offset:+.1f} s"] if isinstance(offset, (int, float)) else []
+    words += [] if offset is None else [f"{offset:+.1f} s"]
     return " ".join(filter(None, words)) or "unknown"
 
 

@@ -20,6 +20,8 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import Finding
 
 _NUMBERS = re.compile(r"\d+")
+# No release has a number of ten digits: that is garbage of a tool, too long to be counted with.
+_RELEASE = re.compile(r"(?![\d.]*\d{10})\d")
 _COMPARISON = re.compile(r"\s*(>=|<=|==|<|>)\s*([\d.]+)\s*\Z")
 _COMPARE = {
     ">=": lambda one, other: one >= other,
@@ -90,7 +92,7 @@ def _are_numbers(*values):
 
 def is_release(version, comparisons):
     """`version is release('>=0.25, <0.27')`; false for a version that is not known."""
-    if not isinstance(version, str) or not _NUMBERS.match(version):
+    if not isinstance(version, str) or not _RELEASE.match(version):
         return False
     return all(_holds(_parts(version), comparison) for comparison in comparisons.split(","))
 

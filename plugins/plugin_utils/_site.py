@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _schema
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _facts_shape, _schema
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._profiles import Profiles, nearest, similar
 
 PREFIX = "gpustack_"
@@ -97,8 +97,9 @@ class Site:
         self.workers = [host for host in groups.get(WORKER_GROUP, []) if host in self.hosts]
         self.windows = set(groups.get(WINDOWS_GROUP, []))
         asked = inventory.get("facts") or {}
-        self.facts = {host: facts for host, facts in asked.items() if facts}
-        self.not_read = [host for host in self.workers if host in asked and not asked[host]]
+        fitted = {host: _facts_shape.fitting(facts) for host, facts in asked.items()}
+        self.facts = {host: facts for host, facts in fitted.items() if facts}
+        self.not_read = [host for host in self.workers if host in asked and host not in self.facts]
         self.checkpoints = inventory.get("checkpoints") or {}
         self._variants = {}
 

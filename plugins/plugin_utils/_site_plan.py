@@ -85,7 +85,7 @@ def read_on_hosts(site):
     for host, facts in site.facts.items():
         for path, found in (facts.get("checkpoints") or {}).items():
             key = site.text(host, "gpustack_accelerator"), path
-            read.setdefault(key, []).append(_checkpoint_facts.facts(found, host))
+            read.setdefault(key, []).append(_checkpoint_facts.facts({**(found or {}), "path": path}, host))
     return read
 
 

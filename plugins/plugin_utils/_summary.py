@@ -39,12 +39,16 @@ def claim(playbook):
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """The task a host ended with. `everyone`: the task ran once on behalf of all hosts, so no host is to blame."""
+    """The task a host ended with. `everyone`: the task ran once on behalf of all hosts, so no host is to blame.
+
+    `stops`: the hosts had more to do after it.
+    """
 
     task: str
     message: str = ""
     result: str = "failed"
     everyone: bool = False
+    stops: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +68,7 @@ class Row:
 class Run:
     """`hosts`: all to report on; `present`: those the limit left; `touched`: those that had a task of their own.
 
-    `idle`: those no play has a task for.
+    `idle`: those no play has a task for. `not_read`: those the plays went on without, and why.
     """
 
     hosts: list
@@ -74,6 +78,7 @@ class Run:
     changed: dict
     stopped_by: str = ""
     idle: set = dataclasses.field(default_factory=set)
+    not_read: dict = dataclasses.field(default_factory=dict)
 
     def rows(self):
         """For the site as a whole where something failed there, then for each host."""
@@ -92,6 +97,8 @@ class Run:
             return Row(host, "not finished", changed, f"the run stopped at: {self.stopped_by}")
         if host not in self.touched:
             return Row(host, "skipped", None, "no task for this host")
+        if host in self.not_read:
+            return Row(host, "not read", changed, self.not_read[host].task, self.not_read[host].message)
         return Row(host, "done", changed)
 
 

@@ -31,8 +31,15 @@ VARIABLES = sorted(
     if path.name != "vault.yml"  # a person's own, and encrypted
 )
 MODELINE = re.compile(r"^# yaml-language-server: \$schema=(\S+)$", re.MULTILINE)
-# The connection of the lab's hosts, where their images come from, and the cards they simulate: nothing of the site.
-OVERLAY_MAY_SET = {"gpustack_registry_rewrites", "gpustack_artefacts_lock", "gpustack_worker_config"}
+# The connection of the lab's hosts, where their images and packages come from, the cards they simulate, and what of a
+# lab is so: nothing of the site.
+OVERLAY_MAY_SET = {
+    "gpustack_accept",
+    "gpustack_artefacts_lock",
+    "gpustack_docker_mirror",
+    "gpustack_registry_rewrites",
+    "gpustack_worker_config",
+}
 GENERATED = {OVERLAY / "group_vars" / "all" / name for name in ("lab.yml", "artefacts_lock.yml")}
 PASSWORD = "River.2.ocean"
 

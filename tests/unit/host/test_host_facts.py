@@ -126,6 +126,7 @@ def test_identity_of_a_host(tmp_path, facts):
         ('ID="kylin"\nVERSION_ID="V10"\n', "openeuler", 10),
         ("ID=kylin\nID_LIKE=debian\nVERSION_ID=v10\n", "debian", 10),
         ("ID=arch\n", "unknown", None),
+        (f"ID=debian\nVERSION_ID={'9' * 5000}.1\n", "debian", None),
     ],
 )
 def test_family(tmp_path, facts, os_release, family, major):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from ansible_collections.inferops.gpustack.plugins.module_utils import _nvidia_smi
 from made_machine import Tree, ids, nvidia, probe
@@ -110,6 +112,34 @@ def test_garbage_is_said_and_survived(tmp_path, text):
     assert found["drivers"]["nvidia"]["userspace"] == ""
 
 
+@pytest.mark.parametrize("word", ["<?xml ", "<!DOCTYPE ", "<nvidia_smi_log>", "</nvidia_smi_log>", "1"])
+def test_megabytes_of_garbage_take_no_time(word):
+    text = word * (3_000_000 // len(word))
+    started = time.monotonic()
+    assert _nvidia_smi.parse(text) is None
+    assert len(_nvidia_smi.remarks(text)) <= 300
+    assert time.monotonic() - started < 1
+
+
+def test_numbers_too_long_to_be_true_are_unknown():
+    digits = "9" * 5000
+    (gpu,) = _nvidia_smi.parse(
+        f"<nvidia_smi_log><driver_version>{digits}.1</driver_version><gpu id='0000:01:00.0'>"
+        f"<fb_memory_usage><total>{digits} MiB</total></fb_memory_usage>"
+        f"<ecc_errors><volatile><dram_uncorrectable>{digits}</dram_uncorrectable>"
+        "<sram_uncorrectable>²</sram_uncorrectable></volatile></ecc_errors></gpu></nvidia_smi_log>"
+    )["gpus"]
+    assert (gpu["memory_bytes"], gpu["faults"], gpu["warnings"]) == (None, [], [])
+
+
+def test_a_fault_whose_number_is_too_long_is_none(tmp_path):
+    tree = host(tmp_path)
+    long = RECORD.format(number=1, microseconds=1, bus="0000:01:00", xid="9" * 5000)
+    known = RECORD.format(number=2, microseconds=2, bus="0000:01:00", xid=13)
+    tree.write("dev/kmsg", long + "9" * 5000 + known + known)
+    assert [xid["xid"] for xid in probe(tmp_path)["drivers"]["nvidia"]["xids"]] == [13]
+
+
 def test_a_report_without_the_usual_tags(tmp_path):
     answering(host(tmp_path), '<nvidia_smi_log><gpu id="nonsense"><uuid>?</uuid></gpu><gpu/></nvidia_smi_log>')
     found = probe(tmp_path)
@@ -119,6 +149,7 @@ def test_a_report_without_the_usual_tags(tmp_path):
 
 def test_remarks_around_the_report_do_not_hide_it(tmp_path):
     remark = "WARNING: infoROM is corrupted at gpu 0000:01:00.0"
+    assert _nvidia_smi.remarks(f"one {nvidia.report([], '580.95.05', '13.0')} two") == "one two"
     tree = host(tmp_path)
     answering(tree, nvidia.report([nvidia.card(**L40S)], "580.95.05", "13.0") + remark + "\n", code=14)
     found = probe(tmp_path)

@@ -130,7 +130,7 @@ def test_clock_of_a_tree(tmp_path, process, done, synchronised, service, finding
 )
 def test_a_clock_that_nobody_keeps_is_a_note_because_site_yml_mends_it(monkeypatch, process, severity, fix):
     monkeypatch.setattr(_clock, "kernel_is_synchronised", lambda: False)
-    _facts, (finding,) = _clock.read_clock(Sysroot("/"), {process}, None)
+    _facts, (finding,) = _clock.read_clock(Sysroot("/"), {process}, None, 0)
     assert (finding["id"], finding["severity"]) == ("clock_not_synchronised", severity)
     assert fix in finding["fix"]
 
@@ -148,7 +148,7 @@ def test_the_running_kernel_is_asked(monkeypatch, status, expected):
             return 0
 
     monkeypatch.setattr(_clock.ctypes, "CDLL", Library)
-    assert _clock.read_clock(Sysroot("/"), set(), None)[0]["synchronised"] is expected
+    assert _clock.read_clock(Sysroot("/"), set(), None, 0)[0]["synchronised"] is expected
 
 
 def test_the_kernels_answer_is_one_of_three():
@@ -156,8 +156,25 @@ def test_the_kernels_answer_is_one_of_three():
 
 
 def test_offset_is_the_hosts_time_minus_the_controllers():
-    facts, _findings = _clock.read_clock(Sysroot("/nonexistent"), set(), time.time() - 90)
-    assert 90 <= facts["offset_seconds"] < 95
+    facts, _findings = _clock.read_clock(Sysroot("/nonexistent"), set(), 1000, 1090.5)
+    assert facts["offset_seconds"] == 90.5
+
+
+def test_a_tool_that_takes_long_is_no_offset(tmp_path):
+    nvidia.driver(Tree(tmp_path), [nvidia.card("0000:01:00.0", "26b9", "NVIDIA L40S", 46068)], "580.95.05", "13.0")
+    write(tmp_path, "usr/bin/nvidia-smi", "#!/bin/sh\nsleep 300\n")
+    asked = time.time()
+    found = probe(tmp_path, controller_time=asked, timeout=2)
+    assert "vendor_tool_hangs" in ids(found) and time.time() - asked >= 2
+    assert 0 <= found["clock"]["offset_seconds"] < 1
+
+
+def test_numbers_too_long_to_be_true_are_unknown(tmp_path):
+    write(tmp_path, "proc/meminfo", f"MemTotal: {'9' * 5000} kB\n")
+    write(tmp_path, "proc/self/smaps", f"KernelPageSize: {'9' * 5000} kB\n")
+    memory, findings = _platform.read_memory(Sysroot(str(tmp_path)))
+    assert (memory, findings[0]["id"]) == (None, "memory_unknown")
+    assert _platform.read_page_size(Sysroot(str(tmp_path))) is None
 
 
 def test_disks(tmp_path):

@@ -60,6 +60,8 @@ def test_broken_lines_are_counted_and_the_rest_is_read(tmp_path):
     made_listener(made_host(tmp_path), "00000000", 80, 77)
     made_listener(tmp_path, "GARBAGE", 81, 78)
     made_listener(tmp_path, "0000", 82, 79)
+    made_listener(tmp_path, "00000000", 0x10000, 80)
+    (tmp_path / "proc" / "²").mkdir()
     ports, findings = read(tmp_path)
     assert [port["port"] for port in ports] == [80]
-    assert findings[0]["found"] == "2 unreadable lines"
+    assert findings[0]["found"] == "3 unreadable lines"

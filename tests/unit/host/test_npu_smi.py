@@ -150,6 +150,22 @@ def test_mapping(text):
     assert [(row["npu"], row["chip"], row["name"]) for row in _npu_smi.mapping(text)] == MAPPINGS[text]
 
 
+def test_numbers_too_long_to_be_true_are_unknown():
+    digits = "9" * 5000
+    place = "| 0     | 0000:C1:00.0 | 0 0/0 1/{} |"
+    assert _npu_smi.chips(f"| {digits} 910B3 | OK | 90 |\n{place.format(65536)}") == []
+    assert _npu_smi.chips(f"| 0 910B3 | OK | 90 |\n{place.format(digits)}") == [chip(0, "910B3", "0000:c1:00.0", None)]
+    assert _npu_smi.mapping(f"{digits} 0 0 Ascend 910B3\n0 {digits} 0 Ascend 910B3\n") == []
+
+
+@pytest.mark.parametrize("text", ["A" + " " * 1_000_000 + "B", "0 0 0 A" + " " * 1_000_000 + "B", "9" * 1_000_000])
+def test_megabytes_of_garbage_take_no_time(text):
+    started = time.monotonic()
+    assert (_npu_smi.board(text), _npu_smi.chips(f"| {text} | 0000:C1:00.0 | {text} |")) == ({}, [])
+    assert len(_npu_smi.mapping(text)) <= 1
+    assert time.monotonic() - started < 1
+
+
 def test_board():
     text = "        NPU ID                : 3\n        PCIe Bus Info         : 0000:C1:00.0\n\nno field\n"
     assert _npu_smi.board(text) == {"NPU ID": "3", "PCIe Bus Info": "0000:C1:00.0"}

@@ -176,8 +176,33 @@ def test_probe_looks_at_what_it_reaches(tmp_path, nobody_answers):
     assert "ERROR os_unidentified" in done.stdout
     assert "ERROR accelerator_not_found" in done.stdout
     assert "where     h20-01: gpustack_accelerator" in done.stdout
-    assert "msg: '1 host looked at, " in done.stdout
+    assert "msg: '1 of 2 hosts looked at, " in done.stdout
+    end = " ".join(done.stdout.partition("\nSUMMARY")[2].split())
+    assert " h20-01 done 0 h20-02 not read 0 Look at the host " in end
     assert os.listdir(tmp_path / "reports") == ["probe.json"]
     # Nobody is left to be judged.
     done = play(tmp_path, content, "--limit", "h20-02", playbook=playbook, **nobody_answers)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "msg: 'no host could be read; Ansible says why, above; written: " in done.stdout
+    assert "\nh20-02  not read\n" in done.stdout
+    end = " ".join(done.stdout.partition("\nSUMMARY")[2].split())
+    assert " h20-02 not read 0 Look at the host " in end
+
+
+def test_hosts_that_nobody_looked_at_are_no_failure_of_a_change(tmp_path):
+    made = made_hosts.inventory(count=2)
+    made["facts"]["h20-02"] = None
+    done = run(tmp_path, made, "-v")
+    assert "1 of 2 hosts looked at, no findings" in done.stdout
+    made["facts"]["h20-01"] = None
+    done = run(tmp_path, made, "-v")
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 of 2 hosts looked at, no findings" in done.stdout
+
+
+def test_an_overview_of_no_host_is_empty(tmp_path):
+    content = {"all": {"hosts": {"other": {"ansible_connection": "local"}}}}
+    (tmp_path / "judge.yml").write_text(yaml.safe_dump(report(overview=True)), encoding="utf-8")
+    done = play(tmp_path, content, "-v", playbook="judge.yml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 hosts looked at, no findings" in done.stdout

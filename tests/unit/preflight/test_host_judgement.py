@@ -247,6 +247,23 @@ def test_a_driver_that_is_not_loaded_is_an_error_where_its_card_is_declared():
     assert [finding.severity for unused, finding in pairs(made)] == ["warning"]
 
 
+@pytest.mark.parametrize(
+    ("declared", "health", "severity"),
+    [
+        ("nvidia_h20_3e", ["unknown", "unknown"], "error"),
+        ("nvidia_h20_3e", ["unknown", "ok"], "warning"),
+        (None, ["unknown", "unknown"], "warning"),
+    ],
+)
+def test_a_tool_that_says_nothing_of_any_declared_card_is_an_error(declared, health, severity):
+    cards = copy.deepcopy(made_hosts.load("sound")["facts"]["accelerators"])
+    for card, state in zip(cards, health):
+        card["health"] = state
+    found = {"accelerators": cards, "findings": [row("vendor_tool_garbled", "warning")]}
+    made = made_hosts.inventory({"facts": found, "inventory": {"gpustack_accelerator": declared, "gpustack_models": []}})
+    assert [finding.severity for unused, finding in pairs(made)] == [severity]
+
+
 @pytest.mark.parametrize(("health", "severity"), [(["error", "ok"], "warning"), (["error", "error"], "error")])
 def test_one_unhealthy_card_of_several_is_a_warning(health, severity):
     cards = copy.deepcopy(made_hosts.load("sound")["facts"]["accelerators"])

@@ -59,6 +59,11 @@ def test_the_columns_are_aligned_and_fit_a_wide_terminal():
     assert all(line[column - 2 : column] == "  " and line[column].isdigit() for line in lines[1:])
 
 
+def test_a_release_of_docker_fits_its_column():
+    made = made_hosts.inventory({"facts": {"engine": {"version": "20.10.24"}}})
+    assert " docker 20.10.24  " in shown(made)
+
+
 def test_damaged_facts_are_shown_as_far_as_they_go():
     for facts in ({"os": None, "accelerators": None, "drivers": None, "engine": None}, {"os": {}, "disks": [{}]}):
         made = made_hosts.inventory()

@@ -199,8 +199,8 @@ def lab():
     return inventory
 
 
-def judge(of):
-    task = {"name": f"Judge the {of}", "inferops.gpustack.preflight": {"of": of}}
+def judge(of, **options):
+    task = {"name": f"Judge the {of}", "inferops.gpustack.preflight": {"of": of, **options}}
     return {**task, "run_once": True, "delegate_to": "localhost"}
 
 
@@ -226,6 +226,42 @@ def test_a_judgement_of_the_hosts_that_fails_has_told_what_it_judged(tmp_path):
     assert "ERROR new" in done.stdout
     assert "1 host looked at, 1 error, 1 warning. No host was changed." in summary(done)
     assert "Findings that remain" not in summary(done)
+
+
+@pytest.mark.parametrize(
+    ("overview", "later", "expected"),
+    [
+        (True, [], "done 0"),
+        (False, [], "not finished 0 the run stopped at: Judge the hosts"),
+        (True, [play(CHANGE)], "not finished 0 the run stopped at: Judge the hosts"),
+    ],
+    ids=["overview", "judgement", "overview before a play"],
+)
+def test_a_failing_overview_stops_only_what_comes_after_it(tmp_path, overview, later, expected):
+    tasks = [look({**FINDING, "severity": "error"}), judge("hosts", overview=overview)]
+    done = run(tmp_path, play(*tasks), *later, inventory=lab(), arguments=("--limit", "gs-01,npu-01"))
+    assert done.returncode == 2
+    found = rows(done)
+    assert found["(site)"] == "failed Judge the hosts"
+    assert (found["gs-01"], found["npu-01"]) == (expected, expected)
+
+
+def test_a_host_the_play_goes_on_without_was_not_read(tmp_path):
+    done = run(tmp_path, {**OURS, "ignore_unreachable": True}, play(look(), hosts="gs-01"))
+    assert done.returncode == 0
+    assert rows(done) == {
+        "gs-01": "done 0",
+        "h20-01": "done 0",
+        "h20-02": "not read 0 Look at the host",
+        "npu-01": "done 0",
+    }
+    assert "Connection refused" in summary(done)
+    assert "ansible-playbook" not in summary(done)
+
+
+def test_a_host_that_was_read_in_the_end_is_done(tmp_path):
+    done = run(tmp_path, {**OURS, "ignore_unreachable": True}, play(look(), hosts="h20-02"))
+    assert rows(done)["h20-02"] == "done 0"
 
 
 def test_a_judgement_of_the_inventory_settles_nothing_of_the_hosts(tmp_path):

@@ -153,6 +153,17 @@ def test_a_host_no_play_is_for_is_not_waiting_to_be_finished():
     assert row == Row("h20-02", "skipped", None, "no task for this host")
 
 
+def test_a_host_the_run_went_on_without_was_not_read():
+    not_read = {"h20-01": Failure("Look", "no route", "unreachable"), "h20-02": Failure("Look", "no route")}
+    done = run(failures={"h20-01": Failure("Pull", "disk full")}, not_read=not_read).rows()
+    assert done == [
+        Row("gs-01", "done", 2),
+        Row("h20-01", "failed", 0, "Pull", "disk full"),
+        Row("h20-02", "not read", 0, "Look", "no route"),
+    ]
+    assert _summary.hosts_again(done) == ["h20-01"]
+
+
 def test_a_failure_on_behalf_of_all_is_the_sites_and_keeps_every_host_from_finishing():
     failure = Failure("Have the deployments", "no such path", everyone=True)
     rows = run(failures={"gs-01": failure}, stopped_by="Have the deployments").rows()
