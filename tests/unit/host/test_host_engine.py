@@ -251,6 +251,13 @@ def test_engines_that_gpustack_cannot_use(path, answers, kind, expected):
     assert only_id(findings) == (expected, "error")
 
 
+@pytest.mark.parametrize("components", [1, "Podman Engine", ["Podman Engine"], [None]])
+def test_the_shape_of_components_ends_nothing(path, components):
+    with made_engine(path, with_answer("/version", Components=components)):
+        facts, _published, findings = ask(path)
+    assert (facts["kind"], findings) == ("docker", [])
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

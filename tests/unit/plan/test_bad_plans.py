@@ -197,6 +197,7 @@ def test_a_checkpoint_whose_weights_cannot_be_listed_is_not_called_one_without_a
         ("580.65.06", "<580.65.06", False),
         (None, "<9", False),
         ("nightly", "<9", False),
+        (f"580.{'9' * 5000}", "<9", False),
     ],
 )
 def test_a_release_is_compared_as_far_as_the_comparison_goes(version, comparison, holds):

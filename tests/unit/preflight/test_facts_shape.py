@@ -18,12 +18,13 @@ CHECKPOINT = {
     "draft": {"stages": [0], "tensors": 3, "main_proj": True, "main_norm": True, "markov_head": True},
 }
 SOUND = made_hosts.inventory({"facts": {"checkpoints": {CHECKPOINT["path"]: CHECKPOINT}}})["facts"]["h20-01"]
-WRONG = [None, "", "x", 0, -1, 1e308, True, [], [None], ["x"], {}, {"a": None}]
+WRONG = [None, "x", -1, 1e308, True, [None], ["x"], {"a": None}]
 
 
 def paths(value, path=()):
     """Every key of the facts; of a list the first entry stands for all."""
-    entries = value.items() if isinstance(value, dict) else list(enumerate(value))[:1] if isinstance(value, list) else ()
+    entries = list(value.items()) if isinstance(value, dict) else []
+    entries += list(enumerate(value))[:1] if isinstance(value, list) else []
     for key, item in entries:
         yield (*path, key)
         if key != "config":

@@ -260,7 +260,8 @@ def test_a_tool_that_says_nothing_of_any_declared_card_is_an_error(declared, hea
     for card, state in zip(cards, health):
         card["health"] = state
     found = {"accelerators": cards, "findings": [row("vendor_tool_garbled", "warning")]}
-    made = made_hosts.inventory({"facts": found, "inventory": {"gpustack_accelerator": declared, "gpustack_models": []}})
+    says = {"gpustack_accelerator": declared, "gpustack_models": []}
+    made = made_hosts.inventory({"facts": found, "inventory": says})
     assert [finding.severity for unused, finding in pairs(made)] == [severity]
 
 
