@@ -9,7 +9,7 @@ from pathlib import Path
 
 import lab_site
 import pytest
-from lab_site import H20, NPU, ROOT, RTX
+from lab_site import H20, NPU, ROOT, RTX, SERVER
 
 PATH = "/etc/docker/daemon.json"
 MARK = "/etc/docker/.daemon.json.gpustack-pending"
@@ -23,11 +23,11 @@ def engine_role(log, **variables):
     )
 
 
-def module(**arguments):
+def module(host=RTX, **arguments):
     """One call of the module on the host: its result, whether it failed or not."""
     ansible = Path(os.environ["VIRTUAL_ENV"]) / "bin" / "ansible"
     done = subprocess.run(
-        [ansible, RTX, "-i", lab_site.INVENTORY, "-m", "inferops.gpustack.docker_daemon_config"]
+        [ansible, host, "-i", lab_site.INVENTORY, "-m", "inferops.gpustack.docker_daemon_config"]
         + ["-a", json.dumps(arguments)],
         cwd=ROOT,
         env=dict(os.environ, ANSIBLE_LOAD_CALLBACK_PLUGINS="1", ANSIBLE_STDOUT_CALLBACK="ansible.posix.json"),
@@ -35,7 +35,7 @@ def module(**arguments):
         text=True,
         check=False,
     )
-    return json.loads(done.stdout)["plays"][0]["tasks"][0]["hosts"][RTX]
+    return json.loads(done.stdout)["plays"][0]["tasks"][0]["hosts"][host]
 
 
 @pytest.fixture
@@ -94,6 +94,13 @@ def test_a_value_that_dockerd_refuses_is_not_written(lab, kept):
     assert result["failed"]
     assert "dockerd refuses the new content" in result["msg"]
     assert settings(lab) == before
+
+
+def test_a_key_that_an_old_docker_does_not_know_is_refused(lab):
+    """The server's host has the distribution's engine."""
+    result = module(SERVER, settings={"proxies": {"http-proxy": "http://proxy.example.com:3128"}})
+    assert result["failed"]
+    assert "proxies would keep Docker 20 from starting" in result["msg"]
 
 
 @pytest.fixture(scope="module")
