@@ -28,15 +28,6 @@ DATA = ROOT / "plugins" / "plugin_utils" / "data"
 SCHEMA = ROOT / "docs" / "host-facts.schema.json"
 MIB = 1024 * 1024
 SECONDS = 60
-TYPES = {
-    "object": dict,
-    "array": list,
-    "string": str,
-    "boolean": bool,
-    "integer": int,
-    "number": (int, float),
-    "null": type(None),
-}
 
 
 def probe():
@@ -98,7 +89,8 @@ def unlike_schema(value, schema, definitions, where):
 
 
 def _is_a(value, kind):
-    return isinstance(value, TYPES[kind]) and not (isinstance(value, bool) and kind in ("integer", "number"))
+    classes = importlib.import_module(PACKAGE + ".plugins.module_utils._json_check").TYPES
+    return isinstance(value, classes[kind]) and not (isinstance(value, bool) and kind in ("integer", "number"))
 
 
 def tool(*arguments):
