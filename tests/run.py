@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -33,8 +34,11 @@ LINT = [
     ["antsibull-changelog", "lint"],
     ["antsibull-docs", "lint-collection-docs", ".", "--plugin-docs"],
 ]
-#: name -> commands. Two lines of work go on at the same time: most suites on the lab wait for hosts more than they
-#: compute, and the others need no lab.
+#: The site's hosts anew; what they have pulled stays.
+SITE = json.dumps({"lab_reset": ["gs-01", "h20-01", "npu-01", "rtx-01"], "lab_reset_images": "keep"})
+BARE_AGAIN = [[*PLAYBOOK, "lab/reset.yml", "-e", SITE], [*PLAYBOOK, "lab/create.yml"]]
+#: name -> commands. Two lines of work go on at the same time: suites on the lab also wait for hosts, and the others
+#: need no lab or a host that belongs to them alone.
 WITHOUT_LAB = {
     "lint": LINT,
     "unit": [[*PYTEST, "tests/unit"]],
@@ -44,7 +48,7 @@ WITHOUT_LAB = {
     "api": [[*PYTEST, "tests/integration", "--gpustack", os.environ.get("GPUSTACK", "2.3.0")]],
 }
 #: `host_faults`, `check_mode` and `first_run` need the lab's bare hosts, those after them the site that `first_run`
-#: made. `prod` and `single_node` end that site.
+#: made. `prod` ends that site.
 ON_LAB = {
     "lab": [[*PLAYBOOK, "lab/reset.yml"], [*PLAYBOOK, "lab/create.yml"]],
     "host_faults": [[*PYTEST, f"{E2E}/test_host_faults.py"]],
@@ -60,13 +64,15 @@ ON_LAB = {
     "molecule": [["molecule", "test", "-s", "default", "-s", "cluster", "--shared-state", "--destroy=never"]],
     "server": [[*PYTEST, f"{E2E}/test_server.py"]],
     "worker_down": [[*PYTEST, "-s", f"{E2E}/test_worker_down.py"]],
-    "prod": [[*PLAYBOOK, "lab/reset.yml"], [*PLAYBOOK, "lab/create.yml"], [*PYTEST, f"{E2E}/test_prod.py"]],
+    "prod": [*BARE_AGAIN, [*PYTEST, f"{E2E}/test_prod.py"]],
+    "second_checkout": [[*PYTEST, f"{E2E}/test_second_checkout.py"]],
+}
+BESIDE_THE_SITE = {
     # Reset, or Molecule remembers an earlier run and leaves its `prepare` out.
     "single_node": [
         ["molecule", "reset", "-s", "single_node"],
         ["molecule", "test", "-s", "single_node", "--destroy=never"],
     ],
-    "second_checkout": [[*PYTEST, f"{E2E}/test_second_checkout.py"]],
 }
 FULL_WITHOUT_LAB = {
     "api_versions": [[*PYTEST, "tests/integration", "--gpustack", "2.2.3,2.1.2"]],
@@ -76,7 +82,7 @@ FULL_ON_LAB = {
     "kill_each": [[*PYTEST, f"{E2E}/test_kill_each.py"]],
     "reboot_killed": [[*PYTEST, f"{E2E}/test_reboot_killed.py"]],
 }
-ALL = {**WITHOUT_LAB, **FULL_WITHOUT_LAB, **ON_LAB, **FULL_ON_LAB}
+ALL = {**WITHOUT_LAB, **BESIDE_THE_SITE, **FULL_WITHOUT_LAB, **ON_LAB, **FULL_ON_LAB}
 
 
 class Line(threading.Thread):
@@ -84,16 +90,22 @@ class Line(threading.Thread):
 
     `beside`: another line has the console and goes first where both want the processor, so what these print goes to
     files.
+    lab: the line that builds the lab, where this one has suites that need it.
     """
 
-    def __init__(self, suites, deadline, beside=False):
+    def __init__(self, suites, deadline, beside=False, lab=None):
         super().__init__(daemon=True)
-        self.left, self.deadline, self.beside = list(suites), deadline, beside
-        self.rows, self.process = {}, None
+        self.left, self.deadline, self.beside, self.lab = list(suites), deadline, beside, lab
+        self.rows, self.process, self.built = {}, None, threading.Event()
+        if "lab" not in suites:
+            self.built.set()
 
     def run(self):
         while self.left:
             name = self.left.pop(0)
+            if name in BESIDE_THE_SITE and not self.lab.stands():
+                self.rows[name] = "not run", 0
+                continue
             started = time.monotonic()
             with open(log_of(name), "w") if self.beside else contextlib.nullcontext() as output:
                 code = self.suite(name, output)
@@ -102,6 +114,13 @@ class Line(threading.Thread):
             if result == "timed out" or (result == "failed" and name == "lab"):
                 self.rows.update((rest, ("not run", 0)) for rest in self.left)
                 self.left = []
+            if name == "lab":
+                self.built.set()
+
+    def stands(self):
+        """Wait until the lab is built, and say whether it is."""
+        self.built.wait()
+        return self.rows.get("lab", ("passed", 0))[0] == "passed"
 
     def suite(self, name, output):
         """Exit code of the first command that fails, else 0."""
@@ -152,7 +171,7 @@ def main():
     parser.add_argument("--full", action="store_true", help="also the suites that take longer than a test run may")
     parser.add_argument("--only", nargs="+", metavar="SUITE", choices=ALL)
     options = parser.parse_args()
-    suites = ALL if options.full or options.only else {**WITHOUT_LAB, **ON_LAB}
+    suites = ALL if options.full or options.only else {**WITHOUT_LAB, **BESIDE_THE_SITE, **ON_LAB}
     chosen = [name for name in suites if not options.only or name in options.only]
     os.environ.setdefault("VIRTUAL_ENV", sys.prefix)
     os.environ["PATH"] = f"{Path(sys.prefix) / 'bin'}:{os.environ['PATH']}"
@@ -161,7 +180,8 @@ def main():
     on_lab = [name for name in chosen if name in ON_LAB or name in FULL_ON_LAB]
     without = [name for name in chosen if name not in on_lab]
     both = bool(on_lab and without)
-    lines = [Line(on_lab, deadline), Line(without, deadline, beside=both)]
+    lab = Line(on_lab, deadline)
+    lines = [lab, Line(without, deadline, beside=both, lab=lab)]
     try:
         for line in lines:
             line.start()

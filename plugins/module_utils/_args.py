@@ -36,14 +36,16 @@ def api_module(options, **limits):
 def connect(module, timeout=None, auth=None):
     """A client for the server of the task's options, with their credentials unless others are given."""
     params = module.params
-    return _client(params, auth or credentials(params["api_key"], params["username"], params["password"]), timeout)
+    auth = auth or credentials(params["api_key"], params["username"], params["password"])
+    return _client(module, auth, timeout)
 
 
 def connect_as_nobody(module):
-    return _client(module.params, None, None)
+    return _client(module, None, None)
 
 
-def _client(params, auth, timeout):
+def _client(module, auth, timeout):
+    params = module.params
     return Client(
         params["url"],
         auth,
@@ -51,6 +53,8 @@ def _client(params, auth, timeout):
         timeout=timeout or params["timeout"],
         use_proxy=params["use_proxy"],
         validate_certs=params["validate_certs"],
+        # A check of a new site asks many times for a server that is not there yet.
+        patient=not module.check_mode,
     )
 
 

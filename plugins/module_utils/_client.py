@@ -93,7 +93,9 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 class Client:
-    def __init__(self, url, auth=None, ca=None, timeout=30, use_proxy=False, validate_certs=True):
+    """`patient`: a port on which nothing listens is tried again, as while a server restarts."""
+
+    def __init__(self, url, auth=None, ca=None, timeout=30, use_proxy=False, validate_certs=True, patient=True):
         scheme = _checked_scheme(url)
         if not 0 < timeout <= LONGEST_TIMEOUT:
             raise GpustackError(
@@ -101,6 +103,7 @@ class Client:
             )
         self.url = url.rstrip("/")
         self.timeout = timeout
+        self.patient = patient
         self._auth = auth
         self._sleep = time.sleep
         handlers = [_NoRedirect()]
@@ -266,12 +269,14 @@ class Client:
                 reason="Timeout",
                 hint="Raise timeout, or look at the load of the server.",
             )
-        return Unreachable(
+        problem = Unreachable(
             f"{self.url} does not answer {endpoint}: {cause}.",
             endpoint=endpoint,
             reason="Unreachable",
             hint="Check url, that the gpustack-server container runs, and the firewall between.",
         )
+        problem.retryable = self.patient or not isinstance(cause, ConnectionRefusedError)
+        return problem
 
 
 def _checked_scheme(url):

@@ -10,10 +10,12 @@ from lab_site import DEPLOYMENTS, H20, NPU, ROOT
 
 @pytest.fixture(scope="module")
 def bare(lab, api):
-    """h20-01 as a machine that was installed anew; an administrator has removed its record and its deployment."""
+    """h20-01 as a machine installed anew on an old data disk; its record and its deployment have been removed."""
     api.call("DELETE", f"/v2/models/{api.named('models', DEPLOYMENTS[H20])['id']}")
     api.call("DELETE", f"/v2/workers/{api.named('workers', H20)['id']}")
-    run = lab_site.playbook("lab/reset.yml", "-e", '{"lab_reset": ["h20-01"]}', log="reset_h20.log")
+    run = lab_site.playbook(
+        "lab/reset.yml", "-e", '{"lab_reset": ["h20-01"], "lab_reset_images": "keep"}', log="reset_h20.log"
+    )
     assert run.code == 0, run.tail()
     run = lab_site.playbook("lab/create.yml", log="create_h20.log")
     assert run.code == 0, run.tail()

@@ -237,14 +237,22 @@ def test_retry_after_nonsense(server, no_pauses):
     assert 0.25 <= no_pauses[0] <= 0.5
 
 
-def test_unreachable(no_pauses):
+@pytest.mark.parametrize(("patient", "pauses"), [(True, 3), (False, 0)])
+def test_unreachable(no_pauses, patient, pauses):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     with pytest.raises(Unreachable) as caught:
-        Client(url).get("/v2/models")
+        Client(url, patient=patient).get("/v2/models")
     assert url in caught.value.message
-    assert len(no_pauses) == 3
+    assert len(no_pauses) == pauses
+
+
+def test_a_server_that_is_overloaded_is_asked_again_by_the_impatient_too(server, no_pauses):
+    server.on("GET", "/x", {}, status=503)
+    server.on("GET", "/x", {})
+    Client(server.url, patient=False).get("/x")
+    assert len(no_pauses) == 1
 
 
 def test_no_answer_in_time_is_not_sent_again():
