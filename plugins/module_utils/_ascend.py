@@ -9,7 +9,7 @@ import re
 
 from ansible_collections.inferops.gpustack.plugins.module_utils import _npu_smi
 from ansible_collections.inferops.gpustack.plugins.module_utils._host_finding import finding
-from ansible_collections.inferops.gpustack.plugins.module_utils._pci import HUAWEI
+from ansible_collections.inferops.gpustack.plugins.module_utils._pci import HUAWEI, slot
 from ansible_collections.inferops.gpustack.plugins.module_utils._tools import garbled
 
 TOOL = "npu-smi"
@@ -101,10 +101,10 @@ def _with_cause(problem, text):
 def _compare(sysroot, tools, cards, chips):
     by_slot = {}
     for chip in chips:
-        by_slot.setdefault(_slot(chip["address"]), []).append(chip)
+        by_slot.setdefault(slot(chip["address"]), []).append(chip)
     lost = []
     for card in cards:
-        its_chips = by_slot.pop(_slot(card["address"]), None)
+        its_chips = by_slot.pop(slot(card["address"]), None)
         if its_chips:
             _enrich(card, its_chips)
         else:
@@ -116,11 +116,6 @@ def _compare(sysroot, tools, cards, chips):
         + _lost_findings(tools, lost, cards)
         + _unexpected_findings(sysroot, [chip for rest in by_slot.values() for chip in rest])
     )
-
-
-def _slot(address):
-    """Bus and device; a further function of a card is the same card."""
-    return address.lower().rsplit(".", 1)[0]
 
 
 def _enrich(card, chips):

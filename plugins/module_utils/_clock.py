@@ -61,7 +61,8 @@ def _unsynchronised(service):
         fix += "gpustack_ntp_servers (for chronyd) or in the configuration of the service"
     else:
         severity, found = "note", "no service keeps the clock"
-        fix = "nothing: site.yml installs chrony (role host_tuning)"
+        fix = "nothing on a Debian, Red Hat or openEuler system, where site.yml installs chrony (role host_tuning); "
+        fix += "install a time service yourself on others"
     return finding(
         "clock_not_synchronised",
         severity,

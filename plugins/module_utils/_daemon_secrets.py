@@ -8,10 +8,14 @@ from __future__ import annotations
 import json
 import re
 
-from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import MASK, secret_values
+from ansible_collections.inferops.gpustack.plugins.module_utils._secrets import MASK, masked_text, secret_values
 
 # Up to the last @, for people write passwords with one in it.
 ACCOUNT = re.compile(r"(?<=://)[^/\s\"]+(?=@)")
+# Of a proxy that is written without its scheme.
+BARE_ACCOUNT = re.compile(r"(?<=\")[^\"\s/]+(?=@)")
+# What stands under a name such as splunk-token, blanks included.
+NAMED = re.compile(r'((?:token|passw(?:or)?d|secret|key)"\s*:\s*")[^"]+', re.IGNORECASE)
 # Paths of files, whatever their names say.
 PATHS = ("tlskey",)
 # Hiding a shorter text wherever it stands would hide half of every result.
@@ -43,8 +47,9 @@ def shown(text, found):
 
 
 def hidden(text):
-    """Any text, such as a line that is not JSON, with the accounts of URLs hidden."""
-    return ACCOUNT.sub(MASK, text)
+    """Any text, such as a line that is not JSON, with accounts hidden and what looks like a secret."""
+    text = BARE_ACCOUNT.sub(MASK, ACCOUNT.sub(MASK, text))
+    return masked_text(NAMED.sub(lambda found: found.group(1) + MASK, text))
 
 
 def _texts(value):

@@ -14,14 +14,13 @@ from ansible_collections.inferops.gpustack.plugins.module_utils._ascend import r
 from ansible_collections.inferops.gpustack.plugins.module_utils._clock import read_clock
 from ansible_collections.inferops.gpustack.plugins.module_utils._disks import read_disks
 from ansible_collections.inferops.gpustack.plugins.module_utils._docker_engine import read_engine
+from ansible_collections.inferops.gpustack.plugins.module_utils._dockerd import DEFAULT_ROOT
 from ansible_collections.inferops.gpustack.plugins.module_utils._host_finding import finding
 from ansible_collections.inferops.gpustack.plugins.module_utils._nvidia import read_nvidia
 from ansible_collections.inferops.gpustack.plugins.module_utils._os_release import read_os
 from ansible_collections.inferops.gpustack.plugins.module_utils._ports import read_ports
 from ansible_collections.inferops.gpustack.plugins.module_utils._sysroot import Sysroot
 from ansible_collections.inferops.gpustack.plugins.module_utils._tools import Tools
-
-DATA_ROOT = "/var/lib/docker"
 
 
 def gather(params):
@@ -50,7 +49,7 @@ def gather(params):
         findings.append(_hidden_by_wsl(kernel))
     engine, containers = noting(read_engine(sysroot, params["engine_socket"], params["timeout"]))
     python_modules = {"requests": importable("requests")}
-    storage = [engine["data_root"] or DATA_ROOT, engine["containerd_root"]]
+    storage = [engine["data_root"] or DEFAULT_ROOT, engine["containerd_root"]]
     return {
         "os": os_facts,
         "architecture": architecture,
@@ -66,7 +65,7 @@ def gather(params):
         "accelerators": accelerators,
         "switches": switches,
         "drivers": {"nvidia": nvidia, "ascend": ascend},
-        "engine": dict(engine, manageable=engine["answers"] and python_modules["requests"]),
+        "engine": dict(engine, manageable=_manageable(engine, python_modules)),
         "python_modules": python_modules,
         "ports": noting(read_ports(sysroot, containers)),
         "disks": read_disks(storage + params["paths"]),
@@ -75,6 +74,10 @@ def gather(params):
         "reboot": noting(platform.read_reboot(sysroot, nvidia)),
         "findings": findings,
     }
+
+
+def _manageable(engine, python_modules):
+    return engine["answers"] and engine["kind"] == "docker" and python_modules["requests"]
 
 
 def read_manifest(path):

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 
+from ansible_collections.inferops.gpustack.plugins.module_utils._pci import ADDRESS
+
 BANNER = re.compile(r"\bnpu-smi\s+(\S+)\s+Version:")
-ADDRESS = re.compile(r"^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]$", re.IGNORECASE)
 HEAD = re.compile(r"^([0-9]{1,9})\s+(\S.*)$")
 USAGE = re.compile(r"(?<![0-9])[0-9]{1,9}\s*/\s*([0-9]{1,9})(?![0-9])")
 FIELD = re.compile(r"^([A-Za-z][^:]*):(.*)$")

@@ -11,12 +11,8 @@ import re
 from ansible_collections.inferops.gpustack.plugins.module_utils import _nvidia_findings as findings_of
 from ansible_collections.inferops.gpustack.plugins.module_utils import _nvidia_smi, _nvidia_xid, _pci, _tools
 
-VENDOR = "10de"
 MODULE_VERSION = "sys/module/nvidia/version"
-MODULE = "sys/module/nvidia"
-NOUVEAU = "sys/module/nouveau"
 DRIVER_BANNER = "proc/driver/nvidia/version"
-RUN_FILE = "usr/bin/nvidia-uninstall"
 # The kernel cuts the names of processes at 15 characters.
 FABRIC_PROCESS = "nv-fabricmanager"[:15]
 LIBRARY_VERSION = re.compile(r"NVML library version:\s*([0-9]{1,9}(?:\.[0-9]{1,9})+)\b")
@@ -28,9 +24,9 @@ FLAVOURS = {"Dual MIT/GPL": "open", "NVIDIA": "proprietary"}
 def read_nvidia(sysroot, tools, accelerators, switches, known, names):
     """(driver facts or None, findings). Completes the NVIDIA cards of `accelerators`; adds them where the PCI tree has
     none, as under WSL. known: {pci_id: row of the device table}; names: of all processes."""
-    cards = [card for card in accelerators if card["pci_id"].startswith(VENDOR + ":")]
+    cards = [card for card in accelerators if card["pci_id"].startswith(_pci.NVIDIA + ":")]
     tool = tools.find("nvidia-smi")
-    if not cards and not tool and not sysroot.lexists(MODULE):
+    if not cards and not tool and not sysroot.lexists(findings_of.MODULE):
         return None, []
     findings = []
     driver = _driver(sysroot, tools, findings)
@@ -66,8 +62,8 @@ def _driver(sysroot, tools, findings):
         "flavour": flavour or (FLAVOURS.get(_module_field(tools, "license", findings), "") if installed else ""),
         "cuda": "",
         "persistence": None,
-        "nouveau": sysroot.lexists(NOUVEAU),
-        "run_file": sysroot.lexists(RUN_FILE),
+        "nouveau": sysroot.lexists(findings_of.NOUVEAU),
+        "run_file": sysroot.lexists(findings_of.RUN_FILE),
     }
 
 

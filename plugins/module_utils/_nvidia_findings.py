@@ -9,6 +9,9 @@ from ansible_collections.inferops.gpustack.plugins.module_utils import _nvidia_x
 from ansible_collections.inferops.gpustack.plugins.module_utils._host_finding import finding
 
 MISMATCH = "version mismatch"
+MODULE = "sys/module/nvidia"
+NOUVEAU = "sys/module/nouveau"
+RUN_FILE = "usr/bin/nvidia-uninstall"
 
 
 def driver(sysroot, cards, driver, log, problem):
@@ -91,7 +94,7 @@ def _missing(sysroot, cards):
     return finding(
         "nvidia_driver_missing",
         "warning",
-        sysroot.path("sys/module/nvidia"),
+        sysroot.path(MODULE),
         f"{len(cards)} NVIDIA cards, no driver",
         "NVIDIA's driver, as old as the images need or newer",
         "install NVIDIA's driver for this distribution and restart the host",
@@ -103,7 +106,7 @@ def _not_loaded(sysroot, driver):
     return finding(
         "nvidia_driver_not_loaded",
         "warning",
-        sysroot.path("sys/module/nvidia"),
+        sysroot.path(MODULE),
         f"driver {driver['installed']} is installed, {why}",
         "a loaded driver",
         "restart the host; if that does not help: modprobe nvidia, and dmesg for the reason (such as Secure Boot)",
@@ -126,7 +129,7 @@ def _nouveau(sysroot):
     return finding(
         "nvidia_nouveau_loaded",
         "warning",
-        sysroot.path("sys/module/nouveau"),
+        sysroot.path(NOUVEAU),
         "nouveau is loaded",
         "NVIDIA's driver alone",
         "keep nouveau from loading (modprobe.d: blacklist nouveau), rebuild the initial RAM disk and restart the host",
@@ -137,7 +140,7 @@ def _run_file(sysroot):
     return finding(
         "nvidia_run_file",
         "note",
-        sysroot.path("usr/bin/nvidia-uninstall"),
+        sysroot.path(RUN_FILE),
         "the driver was installed from its .run file",
         "a driver from packages, or no package of it at all",
         "run nvidia-uninstall before you install driver packages; the two overwrite each other",

@@ -11,6 +11,8 @@ import os
 import re
 import stat
 
+from ansible_collections.inferops.gpustack.plugins.module_utils._pci import slot
+
 KERNEL_LOG = "dev/kmsg"
 # `<priority>,<sequence>,<microseconds>,<flags>;<text>`, one record for each read.
 XID = re.compile(
@@ -36,7 +38,7 @@ def read_xids(sysroot):
 
 
 def is_of(xid, address):
-    return xid["address"] == address.rsplit(".", 1)[0]
+    return xid["address"] == slot(address)
 
 
 def _kernel_log(path):

@@ -29,6 +29,11 @@ def hex_of(text, width):
     return match.group(1).lower().rjust(width, "0")
 
 
+def slot(address):
+    """Bus and device; a further function of a card is the same card."""
+    return address.lower().rsplit(".", 1)[0]
+
+
 def known_devices(devices):
     """{pci_id: device} of the rows handed over by the controller."""
     return {str(device["pci_id"]).lower(): device for device in devices}
@@ -74,14 +79,14 @@ def scan(sysroot, known):
             continue
         pci_id = f"{vendor}:{device}"
         row = known.get(pci_id)
-        slot = address.rsplit(".", 1)[0]
+        card = slot(address)
         if row and row.get("kind") == "switch":
             switches.append({"name": row.get("name") or "", "pci_id": pci_id, "address": address})
             continue
         wanted = ACCELERATOR_CLASSES if row else UNLISTED_CLASSES[vendor]
-        if pci_class[:2] not in wanted or slot in slots:
+        if pci_class[:2] not in wanted or card in slots:
             continue
-        slots.add(slot)
+        slots.add(card)
         if not row:
             unlisted.append(f"{address} ({pci_id}, class {pci_class[:4]})")
         accelerators.append(accelerator(pci_id, address, known))

@@ -1,7 +1,7 @@
 # Copyright: Contributors to inferops.gpustack
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A mark beside daemon.json: dockerd has not taken up what is in the file, and this is how it will.
+"""A mark beside daemon.json: dockerd has not taken up what is in the file, this is how it will, and these keys changed.
 
 It is written before the file is replaced and taken away when dockerd has been told, so a run that is killed anywhere in
 between leaves word for the next one.
@@ -25,16 +25,16 @@ def mark_of(path):
 
 
 def outstanding(sysroot, path):
-    """reload, restart, or none. A dockerd that was started after the change has read it, whoever started it."""
+    """(reload, restart or none; the keys). A dockerd that started after the change has read it, whoever started it."""
     try:
         with open(mark_of(path), encoding="utf-8", errors="replace") as handle:
-            kind = handle.read().strip()
+            kind, *keys = handle.read().split("\n")
     except FileNotFoundError:
-        return "none"
+        return "none", []
     started = _dockerd.last_start(sysroot)
     if started is not None and started > _changed_at(path) + SECONDS_OF_DOUBT:
-        return "none"
-    return kind if kind in KINDS else "restart"
+        return "none", []
+    return kind if kind in KINDS else "restart", [key for key in keys if key]
 
 
 def _changed_at(path):
@@ -45,9 +45,9 @@ def _changed_at(path):
     return max(times)
 
 
-def leave(path, kind):
+def leave(path, kind, keys):
     """Call it with the directory locked."""
-    with _atomic_file.candidate(path, kind + "\n", MODE) as name:
+    with _atomic_file.candidate(path, "\n".join([kind, *keys]) + "\n", MODE) as name:
         _atomic_file.commit(name, mark_of(path))
 
 

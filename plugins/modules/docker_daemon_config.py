@@ -123,6 +123,12 @@ pending:
   type: str
   choices: [none, reload, restart]
   sample: none
+pending_keys:
+  description: Top-level keys that an earlier run changed and that the daemon has not taken up.
+  returned: success
+  type: list
+  elements: str
+  sample: [data-root]
 changed_keys:
   description: Top-level keys whose value changes.
   returned: success
@@ -248,20 +254,25 @@ def back_up(change):
     return name
 
 
+def hide(module, secrets):
+    module.no_log_values.update(_daemon_secrets.long_enough(secrets))
+
+
 class Change:
     """What the file holds and what it is to hold."""
 
     def __init__(self, module, sysroot):
         self.path = module.params["path"]
-        module.no_log_values.update(_daemon_secrets.long_enough(_daemon_secrets.secrets(module.params["settings"])))
+        # Masked in everything the module returns, a refusal by dockerd included.
+        for given in ("settings", "defaults"):
+            hide(module, _daemon_secrets.secrets(module.params[given]))
         problems = _trusted_path.problems(self.path)
         try:
             self.raw, self.status = read(self.path)
             self.before = _daemon_json.parse(self.raw)
+            hide(module, _daemon_secrets.secrets(self.before))
             self.after = self._wanted(module.params)
             self.secrets = _daemon_secrets.secrets(self.before) | _daemon_secrets.secrets(self.after)
-            # Masked in everything the module returns, a refusal by dockerd included.
-            module.no_log_values.update(_daemon_secrets.long_enough(self.secrets))
             problems += self._clashes(sysroot)
         except _daemon_json.DaemonJsonError as error:
             problems += error.problems
@@ -274,7 +285,7 @@ class Change:
         self.text = _daemon_json.render(self.after)
         self.mode = self._wanted_mode()
         self.keys = _daemon_json.changed_keys(self.before, self.after)
-        self.pending = _pending_change.outstanding(sysroot, self.path)
+        self.pending, self.pending_keys = _pending_change.outstanding(sysroot, self.path)
         self.action = _daemon_json.stronger(self.pending, _daemon_json.action_for(self.before, self.after))
 
     def _wanted(self, params):
@@ -338,7 +349,7 @@ def write(module, change):
     with _atomic_file.candidate(path, change.text, change.mode, owner) as name:
         findings = judged(module, change, name)
         backup_file = back_up(change) if status else ""
-        _pending_change.leave(path, change.action)
+        _pending_change.leave(path, change.action, sorted({*change.pending_keys, *change.keys}))
         _atomic_file.commit(name, path)
     module.set_default_selinux_context(path, False)
     return backup_file, findings
@@ -355,7 +366,7 @@ def clear_old_mark(path, sysroot):
     """Of a change that a later start of the daemon took up."""
     if os.path.exists(_pending_change.mark_of(path)):
         with held(path):
-            if _pending_change.outstanding(sysroot, path) == "none":
+            if _pending_change.outstanding(sysroot, path)[0] == "none":
                 _pending_change.take_away(path)
 
 
@@ -379,6 +390,7 @@ def run(module):
         changed=bool(change.keys) or change.is_readable_for_too_many,
         action=change.action,
         pending=change.pending,
+        pending_keys=change.pending_keys,
         changed_keys=change.keys,
         backup_file=backup_file,
         findings=findings,
@@ -400,7 +412,9 @@ def forget(module):
     there = os.path.exists(_pending_change.mark_of(path))
     if there and not module.check_mode:
         _pending_change.take_away(path)
-    module.exit_json(changed=there, action="none", pending="none", changed_keys=[], backup_file="", findings=[])
+    module.exit_json(
+        changed=there, action="none", pending="none", pending_keys=[], changed_keys=[], backup_file="", findings=[]
+    )
 
 
 def message(path, problems):

@@ -69,7 +69,8 @@ def _disks(host):
     """(paths, free bytes) of the places where images will lie; those with the same space are told of once."""
     store = host.fact("engine", "image_store")
     paths = {
-        "classic": host.fact("engine", "data_root") or _DATA_ROOT,
+        # Where this run has Docker keep them goes before where it keeps them now.
+        "classic": _wanted_root(host) or host.fact("engine", "data_root") or _DATA_ROOT,
         "containerd": host.fact("engine", "containerd_root") or _CONTAINERD_ROOT,
     }
     # Which store a host without an engine will get is not known.
@@ -83,6 +84,10 @@ def _disks(host):
         same.setdefault(_gb(count), []).append(path)
     for paths in same.values():
         yield " and ".join(paths), min(free[path] for path in paths)
+
+
+def _wanted_root(host):
+    return _data.mapping(host.site.of(host.name, "gpustack_docker_settings")).get("data-root")
 
 
 def _gb(count):

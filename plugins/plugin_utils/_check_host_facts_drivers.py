@@ -6,14 +6,14 @@
 
 from __future__ import annotations
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _rules, _site_plan
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _driver_needs, _site_plan
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._driver_needs import is_below
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import Finding, error
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import listed
 
 _WHERE = {"nvidia": "NVIDIA driver", "ascend": "Ascend driver"}
 # The plan reports it too, of a deployment and all its hosts.
 _TOO_OLD = "driver_too_old"
-_TABLE = "docs.nvidia.com/cuda/cuda-toolkit-release-notes (data/cuda_drivers.yml)"
 
 
 def check(host):
@@ -27,7 +27,7 @@ def check(host):
 def _nvidia(host):
     driver = _data.mapping(host.fact("drivers", "nvidia"))
     if not any(driver.get(key) for key in ("installed", "userspace", "loaded")):
-        yield _missing(host, f"{_oldest(host)} or later", f"install NVIDIA driver branch {_branch(host)} or later")
+        yield _missing(host, f"{_driver_needs.oldest(host.plans)} or later", _newer_branch(host))
     there = _site_plan.driver(host.facts)
     if there:
         yield from _too_old(host, there)
@@ -54,29 +54,32 @@ def _missing(host, expected, fix):
 
 
 def _too_old(host, there):
-    minimum = _table()[_data.load("host_needs.yml")["cuda_minimum"]]
-    waiting = [plan for plan in host.plans if _is_below(there, _needed(plan))]
-    found, oldest = there, _oldest(host)
-    if _is_below(there, minimum):
+    minimum, oldest = _driver_needs.minimum(), _driver_needs.oldest(host.plans)
+    waiting = [plan for plan in host.plans if is_below(there, _driver_needs.needed(plan))]
+    if is_below(there, minimum):
         yield error(
             "driver_below_minimum",
             _WHERE["nvidia"],
-            found,
+            there,
             f"{oldest} or later{_for(waiting)}: GPUStack's images need {minimum} at least",
-            f"install NVIDIA driver branch {_branch(host)} or later",
-            _TABLE,
+            _newer_branch(host),
+            _driver_needs.SOURCE,
         )
     elif waiting:
         yield Finding(
             _TOO_OLD,
             "error",
             _WHERE["nvidia"],
-            found,
+            there,
             f"{oldest} or later{_for(waiting)}",
-            f"install NVIDIA driver branch {_branch(host)} or later; or name an image with an older CUDA in image and "
-            "declare it in gpustack_engine_images",
-            _TABLE,
+            f"{_newer_branch(host)}; or name an image with an older CUDA in image and declare it in "
+            "gpustack_engine_images",
+            _driver_needs.SOURCE,
         )
+
+
+def _newer_branch(host):
+    return f"install NVIDIA driver branch {_driver_needs.branch(host.plans)} or later"
 
 
 def _wrong_module(host):
@@ -84,9 +87,9 @@ def _wrong_module(host):
     rule = _data.load("host_needs.yml")["kernel_module"]
     if not flavour or not capability:
         return
-    if flavour == "open" and _is_below(capability, rule["proprietary_below"]):
+    if flavour == "open" and is_below(capability, rule["proprietary_below"]):
         needed = "proprietary"
-    elif flavour == "proprietary" and not _is_below(capability, rule["open_from"]):
+    elif flavour == "proprietary" and not is_below(capability, rule["open_from"]):
         needed = "open"
     else:
         return
@@ -98,31 +101,6 @@ def _wrong_module(host):
         f"install the {needed} kernel module of the same driver version, then restart the host",
         _data.load("host_needs.yml")["sources"]["kernel_module"],
     )
-
-
-def _table():
-    return _data.load("cuda_drivers.yml")["linux"]
-
-
-def _needed(plan):
-    """The oldest driver for the CUDA in the image; None where nobody declared which that is."""
-    return _table().get(plan["runtime"].get("cuda"))
-
-
-def _oldest(host):
-    """The oldest driver for everything that is planned here, and for GPUStack itself."""
-    oldest = _table()[_data.load("host_needs.yml")["cuda_minimum"]]
-    for needed in filter(None, map(_needed, host.plans)):
-        oldest = needed if _is_below(oldest, needed) else oldest
-    return oldest
-
-
-def _branch(host):
-    return max(int(_oldest(host).partition(".")[0]), _data.load("host_needs.yml")["driver_branch"])
-
-
-def _is_below(there, wanted):
-    return bool(wanted) and _rules.is_release(there, f"<{wanted}")
 
 
 def _for(plans):

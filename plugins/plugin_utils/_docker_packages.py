@@ -74,23 +74,27 @@ def _need(limits):
 
 
 def _system(data, os_facts):
-    named = [system for system in data["systems"] if system["id"] == os_facts["id"]]
-    versions = (os_facts["version_id"], str(os_facts["major"]))
+    named = [system for system in data["systems"] if system["id"] == os_facts.get("id")]
+    versions = (os_facts.get("version_id"), str(os_facts.get("major")))
     for system in named:
         if system["version"] in versions:
             return system
-    near = data["nearest_id"].get(os_facts["id"]) or data["nearest_family"].get(os_facts["family"])
+    near = data["nearest_id"].get(os_facts.get("id")) or data["nearest_family"].get(os_facts.get("family"))
     candidates = named or [system for system in data["systems"] if system["id"] == near] or data["systems"]
     if candidates is data["systems"]:
         advice = "They are known for " + ", ".join(system["name"] for system in candidates)
     else:
         advice = "The nearest known system is " + min(candidates, key=lambda one: _distance(one, os_facts))["name"]
-    it = os_facts["pretty"] or " ".join(filter(None, (os_facts["id"], os_facts["version_id"]))) or "this system"
+    it = (
+        os_facts.get("pretty")
+        or " ".join(filter(None, (os_facts.get("id"), os_facts.get("version_id"))))
+        or "this system"
+    )
     raise DockerPackagesError(f"Docker's packages are not known for {it}. {advice}. {OWN_ENGINE}")
 
 
 def _distance(system, os_facts):
-    known, there = _numbers(system["version"]), _numbers(os_facts["version_id"]) or [os_facts["major"] or 0]
+    known, there = _numbers(system["version"]), _numbers(os_facts.get("version_id")) or [os_facts.get("major") or 0]
     return [abs(a - b) for a, b in zip(known + [0, 0], there + [0, 0])]
 
 

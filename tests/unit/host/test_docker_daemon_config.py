@@ -216,11 +216,22 @@ def test_all_wrong_types_are_told_at_once(path, config):
     assert 'labels is a string there, "a", and a list' in message
 
 
-def test_a_password_in_the_offending_line_is_masked(path, config):
-    put(path, '{"proxies": {"http-proxy": "http://joe:hunter2secret@proxy:3128" "x"}}')
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('{"proxies": {"http-proxy": "http://joe:hunter2secret@proxy:3128" "x"}}', "line 1, column"),
+        ('{"proxies": {"http-proxy": "joe:hunter2secret@proxy:3128" "x"}}', "line 1, column"),
+        ('{"log-opts": {"splunk-token": "hunter2secret"} "debug": true}', "line 1, column"),
+        ('[{"splunk-token": "hunter2secret"}]', "it holds a list"),
+        ('{"debug": {"splunk-token": "hunter2 hush"}}', "debug is an object there"),
+    ],
+)
+def test_a_secret_in_the_offending_line_is_masked(path, config, content, problem):
+    put(path, content)
     message = config(settings={"debug": True})["msg"]
-    assert "line 1, column" in message
-    assert "hunter2secret" not in message
+    assert problem in message
+    assert "hunter2" not in message
+    assert "hush" not in message
 
 
 @pytest.mark.parametrize("other", [1234, 99999])
@@ -347,7 +358,7 @@ def test_defaults_give_way(path, config, content, settings, expected):
 def test_a_change_is_pending_until_it_is_taken_up(path, config):
     first = config(settings={"debug": True})
     assert (first["action"], first["pending"]) == ("reload", "none")
-    assert (mark(path).read_text(), stat.S_IMODE(mark(path).stat().st_mode)) == ("reload\n", 0o644)
+    assert (mark(path).read_text(), stat.S_IMODE(mark(path).stat().st_mode)) == ("reload\ndebug\n", 0o644)
     again = config(settings={"debug": True})
     assert (again["changed"], again["action"], again["pending"]) == (False, "reload", "reload")
     assert config(check=True, taken_up=True)["changed"] is True
@@ -362,8 +373,9 @@ def test_a_change_is_pending_until_it_is_taken_up(path, config):
 def test_restart_stays_restart(path, config):
     config(settings={"data-root": "/srv"})
     assert config(settings={"debug": True})["action"] == "restart"
-    assert mark(path).read_text() == "restart\n"
-    assert config(settings={"debug": True})["action"] == "restart"
+    assert mark(path).read_text() == "restart\ndata-root\ndebug\n"
+    again = config(settings={"debug": True})
+    assert (again["action"], again["changed_keys"], again["pending_keys"]) == ("restart", [], ["data-root", "debug"])
 
 
 def test_the_mark_is_there_before_the_file_changes(path, config, monkeypatch):
@@ -379,7 +391,7 @@ def test_the_mark_is_there_before_the_file_changes(path, config, monkeypatch):
     monkeypatch.setattr(os, "replace", killed)
     with pytest.raises(KeyboardInterrupt):
         config(settings={"data-root": "/srv"})
-    assert (path.read_text(), mark(path).read_text()) == ("{}", "restart\n")
+    assert (path.read_text(), mark(path).read_text()) == ("{}", "restart\ndata-root\n")
     monkeypatch.undo()
     assert config(settings={})["action"] == "restart"
 

@@ -330,6 +330,17 @@ def test_images_that_are_there_need_no_room():
     assert kinds({"facts": {"engine": {"images": images[1:]}, "disks": disks}}) == ["disk_tight"]
 
 
+def test_images_will_lie_where_this_run_has_docker_keep_them():
+    disks = [
+        {"path": "/var/lib/docker", "mount": "/", "free_bytes": 10**9},
+        {"path": "/data/docker", "mount": "/data", "free_bytes": 900 * 10**9},
+    ]
+    facts = {"engine": {"image_store": "classic"}, "disks": disks}
+    assert kinds({"facts": facts}) == ["disk_too_small"]
+    moved = {"gpustack_docker_settings": {"data-root": "/data/docker"}}
+    assert kinds({"facts": facts, "inventory": moved}) == []
+
+
 NO_ENGINE = {"present": False, "answers": False, "kind": "", "version": "", "runtimes": [], "containers": []}
 PODMAN = {"kind": "podman", "version": "5.4.0", "runtimes": [], "configured_runtimes": []}
 

@@ -102,6 +102,23 @@ def test_the_machine_ansible_runs_on_and_wsl_stop_the_run_though_another_host_co
     assert "PLAY [Reboots]" not in done.stdout
 
 
+def test_a_host_that_is_never_rebooted_from_here_is_not_told_to_allow_it(tmp_path):
+    done = site(tmp_path, {"w2": {"wsl": True, **WHY}}, {})
+    assert "w2: never rebooted from here" in done.stdout
+    assert "set gpustack_reboot to allow" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("variables", "facts", "rebooted"),
+    [(ALLOW, WHY, ["w1"]), ({}, WHY, []), ({"gpustack_reboot": "never"}, WHY, []), (ALLOW, {"wsl": True, **WHY}, [])],
+)
+def test_the_role_alone_keeps_to_what_the_user_chose(tmp_path, variables, facts, rebooted):
+    play = {"hosts": "all", "gather_facts": False, "roles": ["inferops.gpustack.host_reboot"]}
+    hosts = {"w1": host_facts(facts)}
+    done = run_playbook(tmp_path, [play], hosts, {"gpustack_worker": ["w1"]}, variables, "--check")
+    assert batches(done.stdout) == rebooted, done.stdout
+
+
 def test_a_reason_is_recorded_once(tmp_path):
     # No connection: the host that has the reason already is not asked for one.
     record = {
@@ -214,7 +231,8 @@ def test_an_interrupted_run_s_maintenance_is_ended_by_the_next_run_unless_somebo
     assert entries == {"w1": [], "w2": []}
 
 
-def test_what_an_interrupted_run_left_is_found_whatever_gpustack_reboot_says(tmp_path):
-    done = site(tmp_path, {"w1": {"manifest": {"entries": [ours("w1")]}}}, {"gpustack_reboot": "never"})
+@pytest.mark.parametrize("reasons", [{}, WHY])
+def test_what_an_interrupted_run_left_is_found_whatever_gpustack_reboot_says(tmp_path, reasons):
+    done = site(tmp_path, {"w1": {"manifest": {"entries": [ours("w1")]}, **reasons}}, {"gpustack_reboot": "never"})
     assert "inferops.gpustack.host_reboot : Wait until the worker answers" in done.stdout
     assert batches(done.stdout) == []
