@@ -5,10 +5,8 @@
 from __future__ import annotations
 
 import copy
-import os
 import pathlib
 import re
-import subprocess
 import sys
 import time
 from types import SimpleNamespace
@@ -20,6 +18,7 @@ from ansible_collections.inferops.gpustack.plugins.action import chat_probe as a
 from ansible_collections.inferops.gpustack.plugins.module_utils import _wait
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _output
 from api_playback import recorded, run_module
+from unit.ansible_run import playbook
 
 ROOT = pathlib.Path(__file__).parents[3]
 STATE = {call["path"].split("?")[0]: call["answer"] for call in recorded("state")}
@@ -341,23 +340,9 @@ def test_a_real_run_shows_progress(server, tmp_path):
     server.on("GET", "/v2/model-instances", instances)
     server.on("POST", "/v1/chat/completions", CHAT)
     (tmp_path / "play.yml").write_text(yaml.safe_dump(PLAY))
-    environment = dict(
-        os.environ,
-        SITE=server.url,
-        ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"),
-        ANSIBLE_COLLECTIONS_PATH=str(ROOT / "collections"),
-        ANSIBLE_NOCOLOR="1",
-    )
     python = f"ansible_python_interpreter={sys.executable}"
-    run = subprocess.run(
-        [sys.executable, "-m", "ansible", "playbook", "-i", "h20-01,", "-c", "local", "-e", python, "play.yml"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    where = ("-i", "h20-01,", "-c", "local", "-e", python)
+    run = playbook(*where, "play.yml", cwd=tmp_path, timeout=120, SITE=server.url)
     assert run.returncode == 0, run.stdout + run.stderr
     lines = [line for line in run.stdout.splitlines() if line.startswith("[h20-01] ")]
     assert len(lines) == 1, run.stdout

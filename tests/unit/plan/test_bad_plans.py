@@ -6,11 +6,7 @@ tests/bad_plans/README.md says how a case is made.
 from __future__ import annotations
 
 import difflib
-import os
-import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
 import yaml
@@ -27,8 +23,8 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
     _profiles,
     _rules,
 )
+from unit.ansible_run import REPOSITORY, playbook
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 CASES = sorted(path.parent for path in (REPOSITORY / "tests" / "bad_plans").glob("*/expect.txt"))
 RULES = {rule["id"]: rule for rule in _data.load("rules.yml")}
 FINDING = re.compile(r"(ERROR|WARNING|NOTE) ([a-z_]+)")
@@ -213,9 +209,7 @@ def test_a_rule_that_asks_for_a_fact_nobody_has_is_an_error(monkeypatch):
 
 def test_the_plan_of_a_bad_site_ends_with_2_and_tells_why():
     case = REPOSITORY / "tests" / "bad_plans" / "dspark_engine_too_old"
-    command = [sys.executable, "-m", "ansible", "playbook", "playbooks/plan.yml", "-i", str(case / "bad" / "hosts.yml")]
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
-    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    done = playbook("playbooks/plan.yml", "-i", case / "bad" / "hosts.yml")
     told = " ".join(done.stdout.split())
     assert done.returncode == 2, done.stdout + done.stderr
     for text in expected(case)[1]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
 from ansible.errors import AnsibleFilterError
+from unit.ansible_run import playbook
 
-REPOSITORY = pathlib.Path(__file__).parents[3]
 PLAYBOOK = pathlib.Path(__file__).parent / "filters.yml"
 
 
@@ -21,9 +18,7 @@ def filter_of(name):
 
 
 def test_every_filter_from_a_playbook():
-    command = [sys.executable, "-m", "ansible", "playbook", "-i", "localhost,", str(PLAYBOOK)]
-    environment = dict(os.environ, ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"), ANSIBLE_NOCOLOR="1")
-    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    done = playbook("-i", "localhost,", PLAYBOOK)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import pathlib
-import subprocess
-import sys
-
 import pytest
 import yaml
+from unit import ansible_run
+from unit.ansible_run import REPOSITORY
 
-REPOSITORY = pathlib.Path(__file__).parents[3]
 DIGEST = "sha256:" + "0a" * 32
 PLAY = [
     {
@@ -62,15 +58,7 @@ def inventory(**variables):
 def play(directory, content, *arguments, playbook="play.yml", **more):
     (directory / "hosts.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
     (directory / "play.yml").write_text(yaml.safe_dump(PLAY), encoding="utf-8")
-    command = [sys.executable, "-m", "ansible", "playbook", "-i", "hosts.yml", playbook, *arguments]
-    environment = dict(
-        os.environ,
-        ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"),
-        ANSIBLE_COLLECTIONS_PATH=str(REPOSITORY / "collections"),
-        ANSIBLE_NOCOLOR="1",
-        **more,
-    )
-    return subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
+    return ansible_run.playbook("-i", "hosts.yml", playbook, *arguments, cwd=directory, **more)
 
 
 def test_a_sound_inventory_passes(tmp_path):

@@ -6,18 +6,15 @@
 from __future__ import annotations
 
 import json
-import os
-import pathlib
 import shutil
-import subprocess
 import sys
 
 import pytest
 from ansible.errors import AnsibleActionFail
 from ansible_collections.inferops.gpustack.plugins.action import plan as action
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _findings
+from unit.ansible_run import REPOSITORY, playbook
 
-REPOSITORY = pathlib.Path(__file__).parents[3]
 PASSWORD = "Corr3ct.hunter2"
 TOKEN = "hf_hunter2"
 PATH = "path: /srv/models/DeepSeek-V4-Flash-0731\n"
@@ -40,23 +37,8 @@ def site(tmp_path):
 
 
 def plan(site, *arguments, **more):
-    command = [sys.executable, "-m", "ansible", "playbook", "-i", "single_node"]
-    environment = dict(
-        os.environ,
-        ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"),
-        ANSIBLE_COLLECTIONS_PATH=str(REPOSITORY / "collections"),
-        ANSIBLE_NOCOLOR="1",
-        ANSIBLE_SSH_RETRIES="0",
-        **more,
-    )
-    done = subprocess.run(
-        [*command, str(REPOSITORY / "playbooks" / "plan.yml"), *arguments],
-        cwd=site,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    plan_yml = REPOSITORY / "playbooks" / "plan.yml"
+    done = playbook("-i", "single_node", plan_yml, *arguments, cwd=site, ANSIBLE_SSH_RETRIES="0", **more)
     assert "hunter2" not in done.stdout + done.stderr
     return done
 

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import copy
 import json
-import os
-import pathlib
-import subprocess
 import sys
 
 import yaml
+from unit.ansible_run import playbook
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 #: A host on which all is well.
 WELL = {
     "os": {"id": "debian", "version_id": "12", "major": 12, "family": "debian", "pretty": "Debian GNU/Linux 12"},
@@ -59,19 +56,4 @@ def run_playbook(directory, plays, hosts, groups, variables, *arguments):
     }
     (directory / "hosts.yml").write_text(json.dumps(inventory), encoding="utf-8")
     (directory / "play.yml").write_text(yaml.safe_dump([given, *plays]), encoding="utf-8")
-    command = [sys.executable, "-m", "ansible", "playbook", "-i", str(directory / "hosts.yml")]
-    environment = dict(
-        os.environ,
-        ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"),
-        ANSIBLE_COLLECTIONS_PATH=str(REPOSITORY / "collections"),
-        ANSIBLE_NOCOLOR="1",
-        ANSIBLE_SSH_RETRIES="0",
-    )
-    return subprocess.run(
-        [*command, str(directory / "play.yml"), *arguments],
-        cwd=REPOSITORY,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return playbook("-i", directory / "hosts.yml", directory / "play.yml", *arguments, ANSIBLE_SSH_RETRIES="0")

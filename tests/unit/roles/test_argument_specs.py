@@ -5,15 +5,11 @@
 
 from __future__ import annotations
 
-import os
-import pathlib
-import subprocess
-import sys
-
 import pytest
 import yaml
+from unit import ansible_run
+from unit.ansible_run import REPOSITORY
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 ROLES = sorted(path.name for path in (REPOSITORY / "roles").iterdir() if path.is_dir())
 SECRET_WORDS = ("password", "token", "secret", "api_key")
 
@@ -91,16 +87,9 @@ def validate(directory, inventory_file, *arguments):
     (directory / "ssh").chmod(0o755)
     variables = directory / "variables.yml"
     variables.write_text("gpustack_admin_password: Not-a-real-1\n", encoding="utf-8")
-    command = [sys.executable, "-m", "ansible", "playbook", "-i", str(inventory_file), str(playbook)]
-    command += ["--tags", "no_task_has_this_tag", "-e", f"@{variables}"]
-    command += ["-e", f"ansible_ssh_executable={directory / 'ssh'}", *arguments]
-    environment = dict(
-        os.environ,
-        ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"),
-        ANSIBLE_COLLECTIONS_PATH=str(REPOSITORY / "collections"),
-        ANSIBLE_NOCOLOR="1",
-    )
-    return subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    options = ["--tags", "no_task_has_this_tag", "-e", f"@{variables}"]
+    options += ["-e", f"ansible_ssh_executable={directory / 'ssh'}"]
+    return ansible_run.playbook("-i", inventory_file, playbook, *options, *arguments)
 
 
 @pytest.fixture(scope="module")

@@ -5,17 +5,13 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
-import subprocess
-import sys
 
-REPOSITORY = pathlib.Path(__file__).parents[3]
+from unit.ansible_run import playbook
+
 PLAYBOOK = pathlib.Path(__file__).parent / "defaults.yml"
 
 
 def test_the_defaults_over_a_plan():
-    command = [sys.executable, "-m", "ansible", "playbook", "-i", "localhost,", str(PLAYBOOK)]
-    environment = dict(os.environ, ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"), ANSIBLE_NOCOLOR="1")
-    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    done = playbook("-i", "localhost,", PLAYBOOK)
     assert done.returncode == 0, done.stdout + done.stderr

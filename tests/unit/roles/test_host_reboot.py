@@ -11,8 +11,9 @@ import re
 
 import pytest
 import yaml
+from unit.ansible_run import REPOSITORY
 from unit.api.api_playback import Playback, recorded
-from unit.roles.role_runner import REPOSITORY, host_facts, run_playbook
+from unit.roles.role_runner import host_facts, run_playbook
 
 WHY = {"reboot": {"reasons": ["NVIDIA driver 570.26 is loaded, 580.95.05 is installed"]}}
 ALLOW = {"gpustack_reboot": "allow"}

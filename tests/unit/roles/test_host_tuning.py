@@ -9,7 +9,8 @@ import re
 
 import pytest
 import yaml
-from unit.roles.role_runner import REPOSITORY, host_facts, run_playbook
+from unit.ansible_run import REPOSITORY
+from unit.roles.role_runner import host_facts, run_playbook
 
 ROLE = REPOSITORY / "roles" / "host_tuning"
 WORKER_PORTS = ["10150", "10151", "40000-40063", "41000-41999"]
