@@ -37,7 +37,9 @@ def test_one(run, api, deployments):
     assert result["changed"] is False
     assert (found["id"], found["local_path"], found["replicas"]) == (deployments[0]["id"], "/srv/none", 1)
     (instance,) = found["instances"]
-    assert (instance["state"], instance["worker_name"]) == ("pending", None)
+    # The scheduler looks at it again and again, and calls it analyzing meanwhile.
+    assert instance["state"] in ("analyzing", "pending")
+    assert instance["worker_name"] is None
     assert instance["name"].startswith("read-me-")
 
 
