@@ -68,6 +68,7 @@ ON_LAB = {
     "second_checkout": [[*PYTEST, f"{E2E}/test_second_checkout.py"]],
 }
 BESIDE_THE_SITE = {
+    "drivers": [[*PYTEST, f"{E2E}/test_drivers.py"]],
     # Reset, or Molecule remembers an earlier run and leaves its `prepare` out.
     "single_node": [
         ["molecule", "reset", "-s", "single_node"],

@@ -6,7 +6,12 @@
 
 from __future__ import annotations
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _driver_needs, _site_plan
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
+    _check_driver_work,
+    _data,
+    _driver_needs,
+    _site_plan,
+)
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._driver_needs import is_below
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import Finding, error
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import listed
@@ -21,7 +26,8 @@ def check(host):
     there = any(card.get("vendor") == vendor for card in host.cards)
     # Facts of an older release say nothing of drivers.
     if there and vendor in _WHERE and "drivers" in host.facts:
-        yield from {"nvidia": _nvidia, "ascend": _ascend}[vendor](host)
+        judges = {"present": _check_driver_work.of, "skip": lambda host: ()}
+        yield from judges.get(host.driver_mode, {"nvidia": _nvidia, "ascend": _ascend}[vendor])(host)
 
 
 def _nvidia(host):
@@ -39,7 +45,8 @@ def _ascend(host):
         yield _missing(
             host,
             "driver and firmware that go together, with npu-smi",
-            "install the driver first, then the firmware, then restart the host",
+            "install the driver first, then the firmware, then restart the host; or set gpustack_driver: present with "
+            "gpustack_ascend_driver and gpustack_ascend_firmware to have that done",
         )
 
 
@@ -79,7 +86,8 @@ def _too_old(host, there):
 
 
 def _newer_branch(host):
-    return f"install NVIDIA driver branch {_driver_needs.branch(host.plans)} or later"
+    branch = _driver_needs.branch(host.plans)
+    return f"install NVIDIA driver branch {branch} or later, or set gpustack_driver: present to have that done"
 
 
 def _wrong_module(host):

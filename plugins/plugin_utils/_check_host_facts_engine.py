@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _docker_packages
-from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, note
 
 _WHERE = "Docker Engine"
 _RUNTIME_OF = {"nvidia": "NVIDIA Container Toolkit", "ascend": "Ascend Docker Runtime"}
@@ -44,15 +44,25 @@ def _release(host):
 
 def _runtime(host):
     wanted, known = _data.mapping(host.profile.get("container")).get("runtime"), host.fact("engine", "runtimes")
-    if not wanted or known is None or wanted in {*known, *_to_be_known(host)}:
+    if host.runtime_mode == "skip" or not wanted or known is None or wanted in {*known, *_to_be_known(host)}:
         return
     product = _RUNTIME_OF.get(host.profile.get("vendor"), "container runtime of the cards' vendor")
+    if host.runtime_mode == "present":
+        yield note(
+            "container_runtime_to_install",
+            _WHERE,
+            f"container runtimes {', '.join(known) or 'none'}",
+            f"{wanted}, which {host.accelerator} needs",
+            f"nothing: site.yml installs the {product} and enters {wanted} into runtimes of /etc/docker/daemon.json",
+        )
+        return
     yield error(
         "container_runtime_missing",
         _WHERE,
         f"container runtimes {', '.join(known) or 'none'}",
         f"{wanted}, which {host.accelerator} needs",
-        f"install the {product} and enter {wanted} into runtimes of /etc/docker/daemon.json",
+        f"install the {product} and enter {wanted} into runtimes of /etc/docker/daemon.json, or set "
+        "gpustack_container_runtime: present to have that done",
     )
 
 

@@ -12,7 +12,22 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import
 
 _FIELDS = ("id", "severity", "where", "found", "expected", "fix", "source")
 # A finding of the judgement, and those of the module that say less of the same.
-_SAID_BETTER = {"driver_missing": ("nvidia_driver_missing", "ascend_driver_missing", "vendor_tool_missing")}
+_DRIVER_MISSING = ("nvidia_driver_missing", "ascend_driver_missing", "vendor_tool_missing")
+_DRIVER_WORK = (
+    *_DRIVER_MISSING,
+    "ascend_firmware_incompatible",
+    "nvidia_driver_mismatch",
+    "nvidia_driver_not_loaded",
+    "nvidia_fabric_manager_missing",
+    "nvidia_fabric_manager_stopped",
+    "nvidia_fabric_manager_version",
+    "nvidia_nouveau_loaded",
+)
+_SAID_BETTER = {
+    "driver_missing": _DRIVER_MISSING,
+    "driver_not_installable": _DRIVER_MISSING,
+    "driver_to_install": _DRIVER_WORK,
+}
 # Nothing runs on a declared accelerator without it.
 _RAISED = ("nvidia_driver_not_loaded",)
 # Nobody knows whether any card works: no card has told of itself.
@@ -37,6 +52,8 @@ def _replaced(finding):
 
 
 def _severity(host, found):
+    if host.driver_mode == "skip" and found["id"] in _DRIVER_WORK:
+        return "note"
     if host.accelerator and (found["id"] in _RAISED or (found["id"] in _RAISED_IN_THE_DARK and _is_dark(host))):
         return "error"
     if found["id"] in _LOWERED and any(card.get("health") == "ok" for card in host.cards):

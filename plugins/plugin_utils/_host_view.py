@@ -56,6 +56,16 @@ class HostView:
         wanted = self.site.of(self.name, "gpustack_docker_remove_conflicting")
         return wanted is True and self.fact("engine", "kind") == "podman"
 
+    @property
+    def driver_mode(self):
+        """present, check or skip."""
+        return self.site.text(self.name, "gpustack_driver") or "check"
+
+    @property
+    def runtime_mode(self):
+        """The same of the vendor's container runtime."""
+        return self.site.text(self.name, "gpustack_container_runtime") or self.driver_mode
+
     def rows(self, *keys):
         return self.fact(*keys) or []
 

@@ -25,7 +25,16 @@ OUTPUT = ROOT / "tests" / "output"
 SERVER, H20, NPU, RTX = "gs-01", "h20-01", "npu-01", "rtx-01"
 WORKERS = (H20, NPU, RTX)
 HOSTS = (SERVER, *WORKERS)
-ADDRESSES = {SERVER: "172.29.77.10", H20: "172.29.77.11", NPU: "172.29.77.12", RTX: "172.29.77.13"}
+#: No part of the site: cards with a driver, and cards without.
+SOLO, BARE = "solo-01", "bare-01"
+ADDRESSES = {
+    SERVER: "172.29.77.10",
+    H20: "172.29.77.11",
+    NPU: "172.29.77.12",
+    RTX: "172.29.77.13",
+    SOLO: "172.29.77.14",
+    BARE: "172.29.77.15",
+}
 URL = f"http://{ADDRESSES[SERVER]}"
 ROUTE = "deepseek-v4-flash"
 DEPLOYMENTS = {H20: f"{ROUTE}-nvidia_h20_3e", NPU: f"{ROUTE}-ascend_910b", RTX: "qwen3-8b-nvidia_rtx_4090"}
@@ -100,7 +109,7 @@ class Lab:
     def __init__(self):
         self.engine = docker.from_env()
         prefix = f"gpustack-{os.environ.get('LAB') or 'lab'}"
-        self.containers = {host: f"{prefix}-{host}" for host in HOSTS}
+        self.containers = {host: f"{prefix}-{host}" for host in ADDRESSES}
 
     def sh(self, host, command, check=True):
         """Run a shell command on a host, through Docker and not over SSH."""
@@ -112,6 +121,10 @@ class Lab:
     def root(self, host):
         """The host's file system, read from outside: quicker than any command."""
         return Path("/proc", str(self.engine.containers.get(self.containers[host]).attrs["State"]["Pid"]), "root")
+
+    def restarts(self, host):
+        """How often it was rebooted."""
+        return self.engine.containers.get(self.containers[host]).attrs["RestartCount"]
 
     def inspect(self, host, container):
         return json.loads(self.sh(host, f"docker inspect {container}"))[0]

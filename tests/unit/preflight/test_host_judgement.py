@@ -170,7 +170,7 @@ def test_an_ascend_host_without_a_driver(driver):
     made = pairs(made_hosts.inventory({"inventory": ON_ASCEND, "facts": facts}))
     assert [finding.id for unused, finding in made] == ["driver_missing", "os_unidentified"]
     assert made[0][1].where == "Ascend driver"
-    assert made[0][1].fix == "install the driver first, then the firmware, then restart the host"
+    assert made[0][1].fix.startswith("install the driver first, then the firmware, then restart the host; or set ")
 
 
 def test_a_newer_driver_that_waits_for_a_restart_counts():
@@ -183,7 +183,25 @@ def test_the_branch_to_install_is_one_that_lives():
     case["inventory"] = {"gpustack_models": []}
     ((unused, finding),) = pairs(made_hosts.inventory(case))
     assert finding.expected == "570.26 or later: GPUStack's images need 570.26 at least"
-    assert finding.fix == "install NVIDIA driver branch 580 or later"
+    assert finding.fix.startswith("install NVIDIA driver branch 580 or later, or set gpustack_driver: present ")
+
+
+@pytest.mark.parametrize(
+    "case",
+    ["driver_missing", "driver_below_minimum", "driver_too_old", "driver_flavour", "container_runtime_missing"],
+)
+def test_a_driver_that_nobody_is_to_look_after_is_not_judged(case):
+    made = made_hosts.load(case)
+    made["inventory"] = {**made.get("inventory", {}), "gpustack_driver": "skip"}
+    assert {finding.severity for unused, finding in pairs(made_hosts.inventory(made))} <= {"note"}
+
+
+@pytest.mark.parametrize("case", ["driver_missing", "driver_below_minimum", "driver_too_old"])
+def test_a_driver_that_site_yml_mends_stops_nothing(case):
+    made = made_hosts.load(case)
+    made["inventory"] = {**made.get("inventory", {}), "gpustack_driver": "present", "gpustack_reboot": "allow"}
+    found = {finding.id: finding.severity for unused, finding in pairs(made_hosts.inventory(made))}
+    assert found == {"driver_to_install": "note"}
 
 
 def test_the_driver_of_windows_is_not_judged_by_the_table_of_linux():

@@ -1,0 +1,168 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is to be done about the Ascend driver and firmware of a host, in which order, and why."""
+
+from __future__ import annotations
+
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _ascend_package
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._ascend_package import AscendPackageError, is_older
+
+PARTS = ("driver", "firmware")
+RUNS = "the installer of {what} ran, and what it installed works after a reboot"
+
+
+def action(host, driver=None, firmware=None, reboot="fail"):
+    """host: ansible_facts.gpustack_host. driver, firmware: the .run files that the inventory names."""
+    found = _judge(_Host(host), {"driver": driver, "firmware": firmware}, reboot)
+    return dict(found, summary=_summary(found))
+
+
+def _judge(there, wishes, reboot):
+    if not there.pci_ids or there.wsl:
+        return _answer("none")
+    try:
+        steps, reasons = _steps(there, wishes)
+        if not steps:
+            return _answer("none")
+        needs = _packages(there)
+        _judge_models(there, reboot)
+    except AscendPackageError as problem:
+        return _answer("refuse", refusal=str(problem))
+    installs = any(step["verb"] == "install" for step in steps)
+    return _answer(
+        "install" if installs else "upgrade",
+        reasons + _headers(there, needs),
+        steps=[dict(step, reboot_reason=RUNS.format(what=step["what"])) for step in steps],
+        **needs,
+    )
+
+
+def _answer(name, reasons=(), refusal="", steps=(), manager="", packages=(), epel="", headers=""):
+    packages = list(packages) + ([headers] if headers else [])
+    return {
+        "action": name,
+        "reasons": list(reasons),
+        "refusal": refusal,
+        "steps": list(steps),
+        "manager": manager,
+        "packages": packages,
+        "epel": epel,
+        "account": _ascend_package.data()["account"] if steps else "",
+        "reboot_reasons": [{"id": f"ascend-{one['part']}", "reason": one["reboot_reason"]} for one in steps],
+    }
+
+
+def _summary(found):
+    """One line for people, empty where there is nothing to do."""
+    if found["action"] == "refuse":
+        return "the Ascend driver is not changed"
+    if not found["steps"]:
+        return ""
+    steps = ", then ".join(f"{one['verb']} {one['what']} from {one['name']}" for one in found["steps"])
+    return (
+        f"{steps}, which takes {', '.join(found['packages'])}, because {'; '.join(found['reasons'])}. A reboot is "
+        "needed afterwards"
+    )
+
+
+class _Host:
+    """What the probe found, with nothing missing."""
+
+    def __init__(self, host):
+        facts = (host.get("drivers") or {}).get("ascend") or {}
+        self.facts, self.wsl = host, bool(host.get("wsl"))
+        cards = [card for card in host.get("accelerators") or [] if card.get("vendor") == "ascend"]
+        self.pci_ids = [card.get("pci_id") or "" for card in cards]
+        # npu-smi has the driver's release.
+        driver = facts.get("driver") or facts.get("tool") or ""
+        self.versions = {"driver": driver, "firmware": facts.get("firmware") or ""}
+        containers = (host.get("engine") or {}).get("containers") or []
+        self.models = [one["name"] for one in containers if one.get("owner") == "gpustack" and one.get("running")]
+
+
+def _steps(there, wishes):
+    """([what to run, in this order], [why])."""
+    first = not there.versions["driver"]
+    _judge_wishes(there, wishes, first)
+    steps, reasons = [], []
+    for part in _ascend_package.data()["order"]["first" if first else "later"]:
+        step, why = _step(there, part, wishes[part])
+        if step:
+            steps.append(step)
+            reasons.append(why)
+    return steps, reasons
+
+
+def _judge_wishes(there, wishes, first):
+    about = _ascend_package.data()["parts"]
+    lacking = [part for part in PARTS if not there.versions[part] and not _ascend_package.given(wishes[part])]
+    if not first or not lacking:
+        return
+    cards = f"{len(there.pci_ids)} Ascend {'cards' if there.pci_ids[1:] else 'card'}"
+    examples = " and ".join(about[part]["example"] for part in lacking)
+    raise AscendPackageError(
+        f"There is no driver for {cards}, and nothing says which {' and '.join(lacking)} to install. Set "
+        f"{' and '.join(about[part]['variable'] for part in lacking)} (file or url, and sha256) to the vendor's .run "
+        f"files, such as {examples}; or install them yourself and set gpustack_driver: check."
+    )
+
+
+def _step(there, part, wish):
+    """(how to run it or None, why)."""
+    found = there.versions[part]
+    if not _ascend_package.given(wish):
+        return None, ""
+    package = _ascend_package.Package(part, wish)
+    if found and package.version and _ascend_package.is_same(found, package.version):
+        return None, ""
+    package.judge(there.facts, there.pci_ids)
+    if not found:
+        other = "driver" if part == "firmware" else "firmware"
+        half = f"{other} {there.versions[other]} is there and the {part} is not" if there.versions[other] else ""
+        return package.step("install"), half or f"there is no {part}"
+    if is_older(package.version, found):
+        raise AscendPackageError(
+            f"{package.variable} asks for {package.version}, and the host has {found}: a {part} is never downgraded. "
+            f"Name a file of {found} or later, or leave {package.variable} out."
+        )
+    return package.step("upgrade"), f"{part} {found} is older than {package.version}, which is asked for"
+
+
+def _judge_models(there, reboot):
+    driver = there.versions["driver"]
+    if driver and there.models and reboot != "allow":
+        raise AscendPackageError(
+            f"{', '.join(there.models)} run on the driver {driver}, which is not changed under them. Stop the models "
+            "of this host, or set gpustack_reboot: allow to have them stopped by a reboot in this run."
+        )
+
+
+def _packages(there):
+    """What the installers call, and the manager that brings it."""
+    known, system = _ascend_package.data(), there.facts.get("os") or {}
+    manager = known["managers"].get(system.get("family"))
+    if manager is None:
+        raise AscendPackageError(
+            "The packages that the vendor's installers need are not known for "
+            f"{system.get('pretty') or 'this system'}; they are for the families {', '.join(known['managers'])}. "
+            "Install driver and firmware there yourself and set gpustack_driver: check."
+        )
+    headers = known["headers"][manager].format(kernel=there.facts.get("kernel") or "")
+    return {
+        "manager": manager,
+        "packages": known["packages"][manager],
+        "epel": known["epel"].get(system.get("id"), "") if manager == "dnf" else "",
+        "headers": "" if there.facts.get("kernel_headers") else headers,
+    }
+
+
+def _headers(there, needs):
+    if not needs["headers"]:
+        return []
+    gone = "; where it is gone from the repositories, update the kernel and restart first"
+    return [
+        f"the module is built with {needs['headers']}, which is installed as well"
+        + (gone if needs["manager"] == "dnf" else "")
+    ]

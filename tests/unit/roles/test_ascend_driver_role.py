@@ -1,0 +1,327 @@
+# Copyright: Contributors to inferops.gpustack
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which hosts the role ascend_driver touches, where it begins, and how a .run file is run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+
+import pytest
+import yaml
+from unit.ansible_run import REPOSITORY
+from unit.roles.role_runner import host_facts, run_playbook
+
+ROLE = REPOSITORY / "roles" / "ascend_driver"
+ASK = "Ask which of the packages are there"
+IN_USE = "Ask which processes hold a card"
+CARD = {"vendor": "ascend", "pci_id": "19e5:d802", "name": "910B3"}
+MODEL = {"name": "deepseek-1-run", "owner": "gpustack", "running": True}
+DRIVER = "Ascend-hdk-910b-npu-driver_25.5.1_linux-aarch64.run"
+FIRMWARE = "Ascend-hdk-910b-npu-firmware_7.8.0.6.201.run"
+SHA = "1f" * 32
+PRESENT = {
+    "gpustack_driver": "present",
+    "gpustack_ascend_driver": {"url": f"http://127.0.0.1:1/{DRIVER}", "sha256": SHA},
+    "gpustack_ascend_firmware": {"url": f"http://127.0.0.1:1/{FIRMWARE}", "sha256": SHA},
+}
+
+
+def ascend(driver="", firmware="", **more):
+    """What differs on a host with two cards and this driver."""
+    facts = {
+        "architecture": "aarch64",
+        "kernel": "5.10.0-182.0.0",
+        "kernel_headers": True,
+        "accelerators": [CARD, CARD],
+        "drivers": {
+            "nvidia": None,
+            "ascend": {"driver": driver, "firmware": firmware, "tool": "", "compatibility": ""},
+        },
+    }
+    return {**facts, **more}
+
+
+def play(tmp_path, facts, variables, *arguments, tasks=(), roles=("inferops.gpustack.ascend_driver",), defaults=None):
+    hosts = {
+        name: {
+            **host_facts({key: value for key, value in differences.items() if key != "drivers"}),
+            "drivers": differences["drivers"],
+        }
+        for name, differences in facts.items()
+    }
+    plays = [
+        {
+            "hosts": "all",
+            "gather_facts": False,
+            "module_defaults": defaults or {},
+            "roles": list(roles),
+            "tasks": list(tasks),
+        }
+    ]
+    return run_playbook(tmp_path, plays, hosts, {"gpustack_worker": list(facts)}, variables, *arguments)
+
+
+def first_contact(output):
+    """Host to the task that could not reach it."""
+    found, task = {}, ""
+    for line in output.splitlines():
+        match = re.match(r"TASK \[(?:inferops\.gpustack\.\w+ : )?(.+?)\] \*", line)
+        task = match[1] if match else task
+        lost = re.match(r"fatal: \[(.+?)\]: UNREACHABLE!", line)
+        if lost:
+            found[lost[1]] = task
+    return found
+
+
+def told(output):
+    """As it reads, without line breaks and quotes of YAML."""
+    return " ".join(output.replace("''", "'").split())
+
+
+def test_hosts_are_touched_only_where_a_fact_says_so(tmp_path):
+    nvidia = {
+        "accelerators": [{"vendor": "nvidia", "pci_id": "10de:232c"}],
+        "drivers": {"nvidia": None, "ascend": None},
+    }
+    facts = {
+        "well": ascend("25.5.1", "7.8.0.6.201"),
+        "well_and_busy": ascend("25.5.1", "7.8.0.6.201", engine={"containers": [MODEL]}),
+        "nvidia": ascend(**nvidia),
+        "no_cards": ascend(**{**nvidia, "accelerators": []}),
+        "wsl": ascend(wsl=True),
+        "missing": ascend(),
+        "interrupted": ascend("25.5.1"),
+        "old": ascend("25.2.0", "7.7.0.6.236"),
+    }
+    done = play(tmp_path, facts, PRESENT)
+    assert first_contact(done.stdout) == {"missing": ASK, "interrupted": IN_USE, "old": IN_USE}
+
+
+def test_a_driver_that_nobody_names_a_file_for_is_left_alone(tmp_path):
+    facts = {"driver": ascend("25.2.0", "7.7.0.6.236"), "half": ascend("25.2.0")}
+    done = play(tmp_path, facts, {"gpustack_driver": "present"})
+    assert done.returncode == 0, done.stdout
+    assert first_contact(done.stdout) == {}
+    assert "is older" not in done.stdout
+
+
+@pytest.mark.parametrize("mode", [None, "check", "skip"])
+def test_unless_it_is_asked_for_nothing_is_touched_and_nothing_said(tmp_path, mode):
+    variables = {name: value for name, value in PRESENT.items() if name != "gpustack_driver"}
+    done = play(tmp_path, {"missing": ascend()}, {**variables, **({"gpustack_driver": mode} if mode else {})})
+    assert done.returncode == 0, done.stdout
+    assert first_contact(done.stdout) == {}
+    assert "there is no driver" not in done.stdout
+
+
+def test_what_would_not_work_is_refused_before_anything_changes(tmp_path):
+    facts = {
+        "arch": ascend(architecture="x86_64"),
+        "card": ascend(accelerators=[{**CARD, "pci_id": "19e5:d803"}]),
+        "busy": ascend("25.2.0", "7.7.0.6.236", engine={"containers": [MODEL]}),
+        "newer": ascend("26.0.0", "7.8.0.6.201"),
+        "system": ascend(os={"id": "arch", "family": "unknown", "pretty": "Arch Linux"}),
+    }
+    done = play(tmp_path, facts, PRESENT)
+    assert done.returncode != 0
+    assert first_contact(done.stdout) == {}
+    text = told(done.stdout)
+    assert f"arch: gpustack_ascend_driver names {DRIVER}, which is for aarch64, and the host is x86_64." in text
+    assert "whose driver is called Atlas-A3-hdk-npu-driver_" in text
+    assert "busy: deepseek-1-run run on the driver 25.2.0" in text
+    assert "newer: gpustack_ascend_driver asks for 25.5.1, and the host has 26.0.0" in text
+    assert text.count("Nothing was changed.") >= 5
+
+
+def test_a_file_that_is_not_on_the_controller_is_refused_before_anything_changes(tmp_path):
+    lost = {**PRESENT, "gpustack_ascend_driver": {"file": f"/nonexistent/{DRIVER}", "sha256": SHA}}
+    done = play(tmp_path, {"missing": ascend()}, lost)
+    assert first_contact(done.stdout) == {}
+    assert f"missing: /nonexistent/{DRIVER} cannot be found on the controller." in told(done.stdout)
+
+
+def test_running_models_give_way_where_reboots_are_allowed(tmp_path):
+    busy = ascend("25.2.0", "7.7.0.6.236", engine={"containers": [MODEL]})
+    done = play(tmp_path, {"busy": busy}, {**PRESENT, "gpustack_reboot": "allow"})
+    assert first_contact(done.stdout) == {"busy": ASK}
+
+
+def test_a_check_on_a_bare_host_tells_and_changes_nothing(tmp_path):
+    path = tmp_path / "manifest.json"
+    defaults = {"inferops.gpustack.manifest": {"path": str(path)}}
+    variables = {**PRESENT, "ansible_connection": "local"}
+    done = play(tmp_path, {"bare": ascend(kernel_headers=False)}, variables, "--check", "--diff", defaults=defaults)
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = told(done.stdout)
+    assert (
+        f"bare: install Ascend driver 25.5.1 from {DRIVER}, then install Ascend firmware 7.8.0.6.201 from {FIRMWARE}, "
+        "which takes dkms, gcc, make, pciutils, net-tools, linux-headers-5.10.0-182.0.0, because there is no driver; "
+    ) in text
+    # --diff shows what would be recorded.
+    assert '"name": "/usr/local/Ascend/driver"' in done.stdout.replace("\\", "")
+    assert "linux-headers-5.10.0-182.0.0" in done.stdout.partition("Record the packages")[2]
+    assert not path.exists()
+
+
+def variables_of_the_role(tmp_path, facts, names, extra):
+    """What the role makes of facts, as Ansible resolves its variables."""
+    shown = {name: f"{{{{ __ascend_driver_{name} }}}}" for name in names}
+    write = {
+        "ansible.builtin.copy": {"content": "{{ shown | to_json }}", "dest": f"{tmp_path}/shown.json"},
+        "vars": {"shown": shown},
+    }
+    load = [{"ansible.builtin.include_vars": {"file": f"{ROLE}/{part}/main.yml"}} for part in ("defaults", "vars")]
+    local = {"ansible_connection": "local", **PRESENT}
+    done = play(tmp_path, {"h": facts}, local, "-e", json.dumps(extra), tasks=[*load, write], roles=())
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((tmp_path / "shown.json").read_text(encoding="utf-8"))
+
+
+def test_only_what_is_missing_is_installed_and_recorded(tmp_path):
+    lines = ["ii |gcc", "hi |make", "rc |dkms", "ii |pciutils"]
+    facts = ascend(kernel_headers=False)
+    found = variables_of_the_role(
+        tmp_path, facts, ["missing", "entries"], {"__ascend_driver_query": {"stdout_lines": lines}}
+    )
+    assert found["missing"] == ["dkms", "net-tools", "linux-headers-5.10.0-182.0.0"]
+    assert [(entry["kind"], entry["name"]) for entry in found["entries"]] == [
+        ("package", "dkms"),
+        ("package", "net-tools"),
+        ("package", "linux-headers-5.10.0-182.0.0"),
+        ("directory", "/usr/local/Ascend/driver"),
+        ("directory", "/usr/local/Ascend/firmware"),
+    ]
+    rocky = {"os": {"id": "rocky", "family": "redhat", "pretty": "Rocky Linux 9.5"}}
+    for lines, missing in (
+        (["ii |gcc", "ii |make", "ii |kernel-devel", "ii |pciutils", "ii |net-tools"], ["dkms"]),
+        (["ii |dkms", "ii |gcc", "ii |make", "ii |pciutils", "ii |net-tools"], ["kernel-devel-5.10.0-182.0.0"]),
+    ):
+        query = {"__ascend_driver_query": {"stdout_lines": lines}}
+        assert variables_of_the_role(tmp_path, {**facts, **rocky}, ["missing"], query) == {"missing": missing}
+
+
+def test_processes_are_read_from_the_links_of_proc(tmp_path):
+    lines = ["/proc/4711/fd/5", "/proc/4711/fd/6", "/proc/88/fd/3"]
+    found = variables_of_the_role(tmp_path, ascend(), ["users"], {"__ascend_driver_open": {"stdout_lines": lines}})
+    assert found == {"users": ["4711", "88"]}
+
+
+def test_processes_are_told_with_their_names(tmp_path):
+    lines = [f"/proc/{number}/fd/5" for number in range(101, 110)]
+    # 102 ended before it was asked for its name.
+    asked = [
+        {"item": str(number), **({"content": "cHl0aG9uMwo="} if number != 102 else {})} for number in range(101, 109)
+    ]
+    extra = {"__ascend_driver_open": {"stdout_lines": lines}, "__ascend_driver_comm": {"results": asked}}
+    named = [f"{number} python3" for number in range(103, 109)]
+    found = variables_of_the_role(tmp_path, ascend(), ["holders"], extra)
+    assert found == {"holders": ["101 python3", "102", *named, "109"]}
+
+
+def test_models_that_start_meanwhile_do_not_hide_what_is_left(tmp_path):
+    busy = ascend("25.2.0", "7.8.0.6.201", engine={"containers": [MODEL]})
+    assert variables_of_the_role(tmp_path, busy, ["left"], {}) == {"left": ["driver"]}
+    done = ascend("25.5.1", "7.8.0.6.201", engine={"containers": [MODEL]})
+    assert variables_of_the_role(tmp_path, done, ["left"], {}) == {"left": []}
+
+
+INSTALLER = """#!/bin/sh
+echo "$0 $*" >> {log}
+case $1 in --check) exit 0 ;; esac
+read -r answer; echo "answer $answer" >> {log}
+echo "first line"; echo "last line" >&2
+{rest}
+"""
+
+
+def run_file(tmp_path, rest, **more):
+    """Runs the tasks that other roles include, with an installer that does `rest`."""
+    log, where = tmp_path / "log", tmp_path / "root-only"
+    run = tmp_path / FIRMWARE
+    run.write_text(INSTALLER.format(log=log, rest=rest), encoding="utf-8")
+    step = {
+        "part": "firmware",
+        "what": "Ascend firmware 7.8.0.6.201",
+        "name": FIRMWARE,
+        "file": str(run),
+        "url": "",
+        "sha256": hashlib.sha256(run.read_bytes()).hexdigest(),
+        "version": "7.8.0.6.201",
+        "arguments": ["--full", "--quiet"],
+        "verify": True,
+        "codes": [0, 2],
+        "timeout": 5,
+        "log": "/var/log/ascend_seclog/ascend_install.log",
+        "variable": "gpustack_ascend_firmware",
+        "stdin": "Y",
+        "reboot_reason": "",
+        **more,
+    }
+    include = {
+        "ansible.builtin.include_role": {"name": "inferops.gpustack.ascend_driver", "tasks_from": "run_file"},
+        "vars": {"ascend_driver_step": step},
+    }
+    extra = {"__ascend_driver_directory": str(where)}
+    local = {"ansible_connection": "local"}
+    done = play(tmp_path, {"h": ascend()}, local, "-e", json.dumps(extra), tasks=[include], roles=())
+    assert not where.exists()
+    return done, log.read_text(encoding="utf-8").splitlines() if log.exists() else [], where / FIRMWARE
+
+
+@pytest.mark.parametrize("code", [0, 2])
+def test_a_file_verifies_itself_and_runs_under_its_own_name_and_is_gone(tmp_path, code):
+    done, log, path = run_file(tmp_path, f"stat -c %a . >> {tmp_path}/log; exit {code}")
+    assert done.returncode == 0, done.stdout
+    assert log == [f"{path} --check", f"{path} --full --quiet", "answer Y", "700"]
+    assert re.search(r"changed: \[h\].*", done.stdout.partition("Run it until it ends")[2])
+
+
+def test_a_file_that_nobody_vouches_for_is_not_run(tmp_path):
+    done, log, _path = run_file(tmp_path, "exit 0", sha256=SHA)
+    assert done.returncode != 0
+    assert log == []
+    assert f"and {SHA} is asked for." in told(done.stdout) and "gpustack_ascend_firmware" in told(done.stdout)
+
+
+def test_an_installer_that_fails_is_told_with_its_words(tmp_path):
+    done, _log, _path = run_file(tmp_path, "exit 1")
+    assert done.returncode != 0
+    assert (
+        "The installer of Ascend firmware 7.8.0.6.201 ended with 1 on h. It said last: first line / last line."
+        in told(done.stdout)
+    )
+    assert "/var/log/ascend_seclog/ascend_install.log there may tell more." in told(done.stdout)
+
+
+def test_an_installer_that_does_not_end_is_ended(tmp_path):
+    done, _log, _path = run_file(tmp_path, "sleep 60", timeout=1)
+    assert done.returncode != 0
+    assert "did not end within 1 seconds on h." in told(done.stdout)
+
+
+def tasks(name):
+    """All of a file, those of blocks included."""
+
+    def every(items):
+        for item in items:
+            yield item
+            for part in ("block", "rescue", "always"):
+                yield from every(item.get(part, []))
+
+    return list(every(yaml.safe_load((ROLE / "tasks" / name).read_text(encoding="utf-8"))))
+
+
+def test_nothing_here_reboots_or_removes_packages():
+    for path in sorted((ROLE / "tasks").glob("*.yml")):
+        for task in tasks(path.name):
+            assert "ansible.builtin.reboot" not in task
+            for manager in ("ansible.builtin.apt", "ansible.builtin.dnf"):
+                assert task.get(manager, {}).get("state") != "absent"
+
+
+def test_a_reboot_is_recorded_before_what_needs_it():
+    names = [task["name"] for task in tasks("run_file.yml")]
+    assert names.index("Record why the host needs a reboot, before it does") == names.index("Run the file") - 1
