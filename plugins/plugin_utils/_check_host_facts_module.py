@@ -52,6 +52,9 @@ def _replaced(finding):
 
 
 def _severity(host, found):
+    if found["id"] == "vendor_tool_fails" and _is_rebooted(host):
+        # A new driver or firmware works after it.
+        return "warning"
     if host.driver_mode == "skip" and found["id"] in _DRIVER_WORK:
         return "note"
     if host.accelerator and (found["id"] in _RAISED or (found["id"] in _RAISED_IN_THE_DARK and _is_dark(host))):
@@ -60,6 +63,11 @@ def _severity(host, found):
         return "warning"
     # Of a release that calls it by another name.
     return found["severity"] if found["severity"] in SEVERITIES else "warning"
+
+
+def _is_rebooted(host):
+    """Whether the host waits for a reboot that this run will come to, or will end at."""
+    return bool(host.fact("reboot", "reasons")) and host.site.text(host.name, "gpustack_reboot") != "never"
 
 
 def _is_dark(host):

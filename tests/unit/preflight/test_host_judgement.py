@@ -348,6 +348,20 @@ def test_images_that_are_there_need_no_room():
     assert kinds({"facts": {"engine": {"images": images[1:]}, "disks": disks}}) == ["disk_tight"]
 
 
+@pytest.mark.parametrize(
+    ("reasons", "reboot", "severity"),
+    [
+        ([], "fail", "error"),
+        (["a driver was installed"], "fail", "warning"),
+        (["a driver was installed"], "never", "error"),
+    ],
+)
+def test_a_tool_that_fails_until_the_reboot_keeps_nobody_from_it(reasons, reboot, severity):
+    found = {"findings": [row("vendor_tool_fails", "error")], "reboot": {"reasons": reasons, "system": False}}
+    made = pairs(made_hosts.inventory({"facts": found, "inventory": {"gpustack_reboot": reboot}}))
+    assert [finding.severity for unused, finding in made if finding.id == "vendor_tool_fails"] == [severity]
+
+
 def test_images_will_lie_where_this_run_has_docker_keep_them():
     disks = [
         {"path": "/var/lib/docker", "mount": "/", "free_bytes": 10**9},
