@@ -35,12 +35,16 @@ def given(wish):
 
 def is_older(one, other):
     """25.3.RC1.2 comes before 25.3.0, and 25.3 is 25.3.0."""
-    pairs = list(itertools.zip_longest(_parts(one), _parts(other), fillvalue=(1, 0)))
+    pairs = _pairs(one, other)
     return [left for left, _right in pairs] < [right for _left, right in pairs]
 
 
 def is_same(one, other):
-    return not is_older(one, other) and not is_older(other, one)
+    return all(left == right for left, right in _pairs(one, other))
+
+
+def _pairs(one, other):
+    return list(itertools.zip_longest(_parts(one), _parts(other), fillvalue=(1, 0)))
 
 
 def _parts(release):

@@ -231,7 +231,7 @@ def _kernel(host, system, kind, source):
     if kind["manager"] == "apt":
         return {"kernel": release, "flavour": "", "variant": ""}
     # 5.14.0-503.el9.aarch64+64k is of kernel-64k.
-    kernel, _, variant = release.partition("+")
+    kernel, unused, variant = release.partition("+")
     return {"kernel": kernel, "flavour": "", "variant": f"-{variant}" if variant else ""}
 
 
