@@ -175,6 +175,12 @@ def _refusal(there, plan, driver, reboot):
         )
     if not driver:
         return ""
+    branch = there.version.split(".")[0]
+    if branch and int(plan["branch"]) < int(branch):
+        return (
+            f"Driver {there.version} is there, and packages of branch {plan['branch']} would be older: {KEPT}. Set "
+            f'gpustack_driver_branch: "{branch}" to have it put right in its own branch.'
+        )
     if there.secure_boot and plan["source"] == "nvidia":
         return SECURE_BOOT.format(signed=SIGNED if plan["system"].startswith("Ubuntu") else "")
     if there.loaded and there.models and reboot != "allow":

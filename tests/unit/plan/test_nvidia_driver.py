@@ -278,3 +278,12 @@ def test_facts_that_a_broken_host_gives_are_no_traceback():
     assert nvidia_driver_action({}, {"problem": "unknown"}) == {**NOTHING, "summary": ""}
     facts = {"accelerators": [{"vendor": "nvidia"}], "drivers": None, "engine": None}
     assert nvidia_driver_action(facts, {"problem": "unknown"})["refusal"] == "unknown"
+
+
+def test_the_wrong_module_of_a_newer_branch_is_not_replaced_by_an_older_driver():
+    there = host(driver("595.58.03", flavour="proprietary"), card="rtx_5090")
+    done = nvidia_driver_action(there, nvidia_packages(there))
+    assert done["action"] == "refuse"
+    assert "Driver 595.58.03 is there, and packages of branch 580 would be older" in done["refusal"]
+    done = nvidia_driver_action(there, nvidia_packages(there, branch="595"), branch="595")
+    assert (done["action"], done["refusal"]) == ("install", "")
