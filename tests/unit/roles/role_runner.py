@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import sys
 
 import yaml
@@ -57,3 +58,20 @@ def run_playbook(directory, plays, hosts, groups, variables, *arguments):
     (directory / "hosts.yml").write_text(json.dumps(inventory), encoding="utf-8")
     (directory / "play.yml").write_text(yaml.safe_dump([given, *plays]), encoding="utf-8")
     return playbook("-i", directory / "hosts.yml", directory / "play.yml", *arguments, ANSIBLE_SSH_RETRIES="0")
+
+
+def first_contact(output):
+    """Host to the task that could not reach it."""
+    found, task = {}, ""
+    for line in output.splitlines():
+        match = re.match(r"TASK \[(?:inferops\.gpustack\.\w+ : )?(.+?)\] \*", line)
+        task = match[1] if match else task
+        lost = re.match(r"fatal: \[(.+?)\]: UNREACHABLE!", line)
+        if lost:
+            found[lost[1]] = task
+    return found
+
+
+def told(output):
+    """As it reads, without line breaks and quotes of YAML."""
+    return " ".join(output.replace("''", "'").split())

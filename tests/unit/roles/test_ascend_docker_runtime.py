@@ -8,11 +8,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 
 import yaml
 from unit.ansible_run import REPOSITORY
-from unit.roles.role_runner import host_facts, run_playbook
+from unit.roles.role_runner import first_contact, host_facts, run_playbook, told
 
 ROLE = REPOSITORY / "roles" / "ascend_docker_runtime"
 PATH = "/usr/local/Ascend/Ascend-Docker-Runtime"
@@ -55,23 +54,6 @@ def play(tmp_path, facts, variables, *arguments, tasks=(), defaults=None, roles=
         }
     ]
     return run_playbook(tmp_path, plays, hosts, {"gpustack_worker": list(facts)}, variables, *arguments)
-
-
-def first_contact(output):
-    """Host to the task that could not reach it."""
-    found, task = {}, ""
-    for line in output.splitlines():
-        match = re.match(r"TASK \[(?:inferops\.gpustack\.\w+ : )?(.+?)\] \*", line)
-        task = match[1] if match else task
-        lost = re.match(r"fatal: \[(.+?)\]: UNREACHABLE!", line)
-        if lost:
-            found[lost[1]] = task
-    return found
-
-
-def told(output):
-    """As it reads, without line breaks and quotes of YAML."""
-    return " ".join(output.replace("''", "'").split())
 
 
 def test_hosts_are_touched_only_where_a_fact_says_so(tmp_path):

@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import json
-import re
 
 import yaml
 from unit.ansible_run import REPOSITORY
-from unit.roles.role_runner import host_facts, run_playbook
+from unit.roles.role_runner import first_contact, host_facts, run_playbook
 
 ROLE = REPOSITORY / "roles" / "nvidia_container_toolkit"
 PRESENT = {"gpustack_container_runtime": "present"}
@@ -36,18 +35,6 @@ def play(tmp_path, facts, variables, *arguments, tasks=(), roles=("inferops.gpus
     hosts = {name: host_facts({**CARDS, **differences}) for name, differences in facts.items()}
     plays = [{"hosts": "all", "gather_facts": False, "roles": list(roles), "tasks": list(tasks)}]
     return run_playbook(tmp_path, plays, hosts, {"gpustack_worker": list(facts)}, variables, *arguments)
-
-
-def first_contact(output):
-    """Host to the task that could not reach it."""
-    found, task = {}, ""
-    for line in output.splitlines():
-        match = re.match(r"TASK \[(?:inferops\.gpustack\.\w+ : )?(.+?)\] \*", line)
-        task = match[1] if match else task
-        lost = re.match(r"fatal: \[(.+?)\]: UNREACHABLE!", line)
-        if lost:
-            found[lost[1]] = task
-    return found
 
 
 def test_hosts_are_touched_only_where_docker_lacks_the_runtime(tmp_path):
