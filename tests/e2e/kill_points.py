@@ -20,6 +20,11 @@ def engine_restarting(lab, _api):
     return daemon_json_written(lab, _api) and not (lab.root(H20) / "run/docker.pid").exists()
 
 
+def driver_installed(lab, _api):
+    """Its packages are there, and neither held nor complete with Fabric Manager and services."""
+    return any(lab.root(H20).glob("var/lib/dpkg/info/nvidia-open*.list"))
+
+
 def image_pull_started(lab, _api):
     return any(any(lab.root(host).glob("var/lib/docker/tmp/GetImageBlob*")) for host in HOSTS)
 
@@ -45,7 +50,14 @@ def first_deployment_posted(_lab, api):
 
 
 #: What a moment is about dies with the run there: a killed controller alone lets a module on a host go on.
-ON_HOST = {"package_unpacked": "apt-get|dpkg|python3", "daemon_json_written": "python3", "engine_restarting": "python3"}
+ON_HOST = {
+    "package_unpacked": "apt-get|dpkg|python3",
+    "daemon_json_written": "python3",
+    "engine_restarting": "python3",
+    "driver_installed": "apt-get|dpkg|python3",
+}
+#: The first moment after the reboot that the new driver needs.
+FIRST_AFTER_REBOOT = "image_pull_started"
 
 KILL_POINTS = {
     function.__name__: function
@@ -53,6 +65,7 @@ KILL_POINTS = {
         package_unpacked,
         daemon_json_written,
         engine_restarting,
+        driver_installed,
         image_pull_started,
         server_container_created,
         cluster_created,

@@ -13,7 +13,6 @@ from lab_site import BARE, ROOT, wait_until
 PLAYBOOK = ROOT / "tests" / "e2e" / "drivers.yml"
 UPSTREAM = "http://172.29.77.6:8080"
 MIRROR_PORT = 8077
-SITE = {"gpustack_driver": "present", "gpustack_nvidia_mirror": UPSTREAM, "gpustack_reboot": "fail"}
 OLD, NEWER, NEWEST = "570.172.08", "580.82.07", "580.95.05"
 
 
@@ -28,7 +27,7 @@ def inventory(tmp_path_factory):
 @pytest.fixture(scope="module")
 def drivers(inventory):
     def run(log, *arguments, **variables):
-        extra = json.dumps({**SITE, **variables})
+        extra = json.dumps({"gpustack_reboot": "fail", **variables})
         where = ("-i", str(lab_site.INVENTORY), "-i", str(inventory), "--limit", BARE)
         return lab_site.playbook(str(PLAYBOOK), *where, "-e", extra, *arguments, log=f"drivers_{log}.log")
 

@@ -6,13 +6,14 @@ one goes through. `make test-full` also takes each moment for itself (test_kill_
 
 from __future__ import annotations
 
+import functools
 import re
 
 import lab_site
 import leak_watch
 import pytest
-from kill_points import KILL_POINTS, ON_HOST
-from lab_site import H20, HOSTS, SERVER, WORKERS
+from kill_points import FIRST_AFTER_REBOOT, KILL_POINTS, ON_HOST
+from lab_site import H20, HOSTS, NPU, RTX, SERVER, WORKERS
 
 VERBOSE = ("-vvv", "--diff")
 INTERPRETER = re.compile(r"^<(?P<address>[\d.]+)> SSH: EXEC .*python", re.MULTILINE)
@@ -34,8 +35,22 @@ def logs():
 
 
 @pytest.fixture(scope="module")
-def converged(lab, api, watch, logs):
+def stopped(lab, logs):
+    """What the default makes of a host whose new driver needs a reboot: called in the middle of the chain."""
+
+    def run():
+        found = lab_site.site(*VERBOSE, "-e", "gpustack_reboot=fail", log="reboot_not_allowed.log")
+        logs.append(found)
+        return found, lab.restarts(H20)
+
+    return functools.cache(run)
+
+
+@pytest.fixture(scope="module")
+def converged(lab, api, watch, logs, stopped):
     for name, condition in KILL_POINTS.items():
+        if name == FIRST_AFTER_REBOOT:
+            stopped()
         assert not condition(lab, api), f"{name}: already true before the run"
         run = lab_site.Run("site.yml", "-i", str(lab_site.INVENTORY), *VERBOSE, log=f"killed_{name}.log")
         assert run.kill_when(lambda condition=condition: condition(lab, api)), f"{name}: ended before:\n{run.tail()}"
@@ -71,6 +86,38 @@ def snapshot(lab, api):
 
 def test_converges_after_every_kill(converged):
     assert converged.code == 0, converged.tail()
+
+
+def test_without_leave_to_reboot_the_run_stops_with_the_reason(converged, stopped):
+    run, restarts = stopped()
+    assert run.code == 2, run.tail()
+    assert f"{H20}: nouveau is loaded and holds the cards" in run.output
+    assert re.search(rf"{NPU}: .*Ascend", run.output)
+    assert "set gpustack_reboot to allow" in run.output
+    assert restarts == 0
+
+
+def test_the_driver_and_the_runtime_were_installed_with_one_reboot(before, lab):
+    assert lab.restarts(H20) == 1
+    assert lab.sh(H20, "cat /sys/module/nvidia/version") == "580.95.05"
+    assert lab.sh(H20, "dpkg-query -W -f '${Version}' nvidia-fabricmanager") == "580.95.05-1"
+    assert "nvidia" in lab.sh(H20, "docker info -f '{{range $name, $unused := .Runtimes}}{{$name}} {{end}}'").split()
+    assert {"nvidia-open-580", "nvidia-container-toolkit"} <= set(lab.sh(H20, "apt-mark showhold").split())
+
+
+def test_the_ascend_host_has_driver_firmware_and_runtime_with_one_reboot(before, lab):
+    assert lab.restarts(NPU) == 1
+    for part, version in {"driver": "25.5.1", "firmware": "7.8.0.6.201"}.items():
+        assert f"Version={version}" in lab.sh(NPU, f"cat /usr/local/Ascend/{part}/version.info").split()
+    assert "OK" in lab.sh(NPU, "npu-smi info -t board -i 0 | grep Compatibility")
+    assert "ascend" in lab.sh(NPU, "docker info -f '{{range $name, $unused := .Runtimes}}{{$name}} {{end}}'").split()
+    # Its installer makes it the default, and the user did not ask for that.
+    assert lab.sh(NPU, "docker info -f '{{.DefaultRuntime}}'") != "ascend"
+
+
+def test_a_driver_that_will_do_is_left_alone(before, lab):
+    assert "package" not in {entry["kind"] for entry in lab.manifest(RTX) if "nvidia" in entry["name"]}
+    assert lab.restarts(RTX) == 0
 
 
 def test_all_deployments_run(before, api):

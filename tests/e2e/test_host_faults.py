@@ -14,7 +14,7 @@ import lab_site
 import pytest
 import yaml
 from host_snapshot import files
-from lab_site import H20, HOSTS, NPU, RTX, SERVER
+from lab_site import ADDRESSES, H20, HOSTS, NPU, RTX, SERVER, SOLO
 
 ANSWERS = "/usr/share/made-tools"
 SAME = "0123456789abcdef0123456789abcdef"
@@ -27,7 +27,9 @@ AHEAD_SITE = "import time; now = time.time; time.time = lambda: now() + 600"
 
 def inventory(tmp_path, hosts, variables=None):
     path = tmp_path / "faults.yml"
-    path.write_text(yaml.safe_dump({"all": {"hosts": hosts, "vars": variables or {}}}))
+    workers = {SOLO: None} if SOLO in hosts else {}
+    groups = {"all": {"hosts": hosts, "vars": variables or {}}, "gpustack_worker": {"hosts": workers}}
+    path.write_text(yaml.safe_dump(groups))
     return str(path)
 
 
@@ -70,8 +72,8 @@ def site_run(lab, before, tmp_path_factory):
     lab.sh(SERVER, f"printf '%s' '{AHEAD}' > /opt/ahead/python3 && chmod 755 /opt/ahead/python3")
     faults = [
         listening(SERVER, 80),
-        replaced(H20, f"{ANSWERS}/modinfo/-F_version_nvidia.out", r"580\.95\.05", "580.105.08"),
-        replaced(H20, f"{ANSWERS}/nv-fabricmanager/--version.out", r"580\.95\.05", "580.95.04"),
+        replaced(SOLO, f"{ANSWERS}/modinfo/-F_version_nvidia.out", r"580\.95\.05", "580.105.08"),
+        replaced(SOLO, f"{ANSWERS}/nv-fabricmanager/--version.out", r"580\.95\.05", "580.95.04"),
         replaced(RTX, f"{ANSWERS}/nvidia-smi/-q_-x.out", r"580\.95\.05", "570.124.06"),
         replaced(RTX, f"{ANSWERS}/modinfo/-F_version_nvidia.out", r"580\.95\.05", "570.124.06"),
         (RTX, "mount -t tmpfs -o size=1g none /var/lib/docker", "umount /var/lib/docker"),
@@ -88,8 +90,9 @@ def site_run(lab, before, tmp_path_factory):
             SERVER: {"ansible_python_interpreter": "/opt/ahead/python3"},
             # Cards that it does not have, and no model for those that it has.
             RTX: {"gpustack_accelerator": "nvidia_h20_3e"},
+            SOLO: {"ansible_host": ADDRESSES[SOLO], "gpustack_accelerator": "nvidia_h20_3e"},
         },
-        {"gpustack_models": models[:1], "gpustack_accept": []},
+        {"gpustack_models": models[:1], "gpustack_accept": [], "gpustack_driver": "check", "gpustack_reboot": "fail"},
     )
     with planted(lab, faults):
         run = lab_site.site("-i", wrong, log="host_faults.log")
@@ -108,8 +111,9 @@ def block(run, kind):
     ("kind", "words"),
     [
         ("accelerator_differs", [RTX, "1 x nvidia_rtx_4090", "write gpustack_accelerator: nvidia_rtx_4090"]),
-        ("reboot_needed", [H20, "580.95.05 is loaded, 580.105.08 is installed"]),
-        ("nvidia_fabric_manager_version", [H20, "580.95.04", "580.95.05"]),
+        ("driver_missing", [H20, "no driver", "580.65.06", "set gpustack_driver: present"]),
+        ("reboot_needed", [SOLO, "580.95.05 is loaded, 580.105.08 is installed"]),
+        ("nvidia_fabric_manager_version", [SOLO, "580.95.04", "580.95.05"]),
         ("driver_too_old", [RTX, "570.124.06", "580.65.06", "vllm/vllm-openai:v0.25.0", "branch 580"]),
         ("disk_too_small", [RTX, "/var/lib/docker", "1 GB free", "41 GB"]),
         ("ascend_firmware_incompatible", [NPU, "NOK"]),

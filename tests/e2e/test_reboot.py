@@ -21,7 +21,7 @@ def waiting(lab):
 
 
 def test_by_default_the_run_stops_and_tells_why(lab, waiting):
-    run = lab_site.site("--limit", RTX, log="reboot_fail.log")
+    run = lab_site.site("--limit", RTX, "-e", "gpustack_reboot=fail", log="reboot_fail.log")
     assert run.code == 2, run.tail()
     for words in (RTX, REASON, "set gpustack_reboot to allow"):
         assert words in run.output
@@ -31,10 +31,10 @@ def test_by_default_the_run_stops_and_tells_why(lab, waiting):
 
 @pytest.fixture(scope="module")
 def allowed(lab, waiting):
-    """The playbook of the station alone: site.yml would wait for the model as well."""
+    """The playbook of the station alone: site.yml would wait for the model as well. The inventory allows it."""
     return lab_site.playbook(
         str(lab_site.ROOT / "playbooks" / "reboot.yml"),
-        *("-i", str(lab_site.INVENTORY), "--limit", RTX, "-e", "gpustack_reboot=allow"),
+        *("-i", str(lab_site.INVENTORY), "--limit", RTX),
         log="reboot_allow.log",
     )
 

@@ -31,13 +31,23 @@ VARIABLES = sorted(
     if path.name != "vault.yml"  # a person's own, and encrypted
 )
 MODELINE = re.compile(r"^# yaml-language-server: \$schema=(\S+)$", re.MULTILINE)
-# The connection of the lab's hosts, where their images and packages come from, the cards they simulate, and what of a
-# lab is so: nothing of the site.
+# The connection of the lab's hosts, where their images, packages and installers come from, the cards they simulate, and
+# that they are delivered without drivers and reboot as containers: nothing of the site.
 OVERLAY_MAY_SET = {
     "gpustack_accept",
     "gpustack_artefacts_lock",
+    "gpustack_ascend_accept_eula",
+    "gpustack_ascend_driver",
+    "gpustack_ascend_firmware",
+    "gpustack_ascend_runtime",
     "gpustack_docker_mirror",
+    "gpustack_driver",
+    "gpustack_nvidia_keyring_sha256",
+    "gpustack_nvidia_mirror",
+    "gpustack_reboot",
+    "gpustack_reboot_boot_time_command",
     "gpustack_registry_rewrites",
+    "gpustack_toolkit_mirror",
     "gpustack_worker_config",
 }
 GENERATED = {OVERLAY / "group_vars" / "all" / name for name in ("lab.yml", "artefacts_lock.yml")}
@@ -193,7 +203,7 @@ def test_what_the_lab_generates_for_the_overlay_sets_nothing_of_the_site():
     tasks = read(ROOT / "lab" / "tasks" / "inventory.yml")
     (task,) = [task for task in tasks if "lab_overlay" in str(task)]
     assert task["vars"]["overlay"] == {
-        "lab": "{{ lab_connection }}",
+        "lab": "{{ lab_connection | combine(lab_drivers) }}",
         "artefacts_lock": "{{ {'gpustack_artefacts_lock': lab_registry.digests} }}",
     }
     assert {f"{name}.yml" for name in task["vars"]["overlay"]} == {path.name for path in GENERATED}
