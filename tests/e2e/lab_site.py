@@ -25,8 +25,8 @@ OUTPUT = ROOT / "tests" / "output"
 SERVER, H20, NPU, RTX = "gs-01", "h20-01", "npu-01", "rtx-01"
 WORKERS = (H20, NPU, RTX)
 HOSTS = (SERVER, *WORKERS)
-#: No part of the site: cards with a driver, and cards without.
-SOLO, BARE = "solo-01", "bare-01"
+#: No part of the site: cards with a driver, and cards of both vendors without.
+SOLO, BARE, BARE_NPU = "solo-01", "bare-01", "bare-02"
 ADDRESSES = {
     SERVER: "172.29.77.10",
     H20: "172.29.77.11",
@@ -34,6 +34,7 @@ ADDRESSES = {
     RTX: "172.29.77.13",
     SOLO: "172.29.77.14",
     BARE: "172.29.77.15",
+    BARE_NPU: "172.29.77.16",
 }
 URL = f"http://{ADDRESSES[SERVER]}"
 ROUTE = "deepseek-v4-flash"
