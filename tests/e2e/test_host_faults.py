@@ -81,7 +81,6 @@ def site_run(lab, before, tmp_path_factory):
             (host, f"cp -p /etc/machine-id /tmp/id; echo {SAME} > /etc/machine-id", "cat /tmp/id > /etc/machine-id")
             for host in (RTX, NPU)
         ),
-        replaced(NPU, f"{ANSWERS}/npu-smi/info_-t_board_-i_3.out", "OK", "NOK"),
     ]
     models = yaml.safe_load((lab_site.INVENTORY / "hosts.yml").read_text())["all"]["vars"]["gpustack_models"]
     wrong = inventory(
@@ -116,7 +115,6 @@ def block(run, kind):
         ("nvidia_fabric_manager_version", [SOLO, "580.95.04", "580.95.05"]),
         ("driver_too_old", [RTX, "570.124.06", "580.65.06", "vllm/vllm-openai:v0.25.0", "branch 580"]),
         ("disk_too_small", [RTX, "/var/lib/docker", "1 GB free", "41 GB"]),
-        ("ascend_firmware_incompatible", [NPU, "NOK"]),
         ("machine_id_duplicate", [RTX, NPU, SAME, "systemd-machine-id-setup"]),
         ("port_taken", [SERVER, "port 80", "python3 (pid", "gpustack_server_port"]),
         ("clock_off", [SERVER, " s ahead of this machine", "chrony"]),

@@ -16,8 +16,13 @@ def test_container_engine_runs_now_and_after_a_reboot(host):
 def test_foreign_keys_of_daemon_json_stay(host):
     content = json.loads(host.file("/etc/docker/daemon.json").content_string)
     assert content["insecure-registries"] == ["172.29.77.5:5000"]
-    assert content["runtimes"]["nvidia"] == {"path": "/usr/bin/nvidia-container-runtime"}
+    assert content["runtimes"]["lab"] == {"path": "/usr/local/sbin/runc-within-bounds"}
     assert content["default-runtime"] == "lab"
+
+
+def test_the_container_runtime_of_the_cards_is_known_to_docker(host):
+    content = json.loads(host.file("/etc/docker/daemon.json").content_string)
+    assert content["runtimes"]["nvidia"]["path"] == "nvidia-container-runtime"
 
 
 def test_images_are_there_by_digest(host):
