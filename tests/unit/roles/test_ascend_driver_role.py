@@ -213,18 +213,18 @@ def test_models_that_start_meanwhile_do_not_hide_what_is_left(tmp_path):
 
 INSTALLER = """#!/bin/sh
 echo "$0 $*" >> {log}
-case $1 in --check) exit 0 ;; esac
+case $1 in --check) {check} ;; esac
 read -r answer; echo "answer $answer" >> {log}
 echo "first line"; echo "last line" >&2
 {rest}
 """
 
 
-def run_file(tmp_path, rest, **more):
-    """Runs the tasks that other roles include, with an installer that does `rest`."""
+def run_file(tmp_path, rest, check="exit 0", **more):
+    """Runs the tasks that other roles include, with an installer that does `rest`, and `check` to check itself."""
     log, where = tmp_path / "log", tmp_path / "root-only"
     run = tmp_path / FIRMWARE
-    run.write_text(INSTALLER.format(log=log, rest=rest), encoding="utf-8")
+    run.write_text(INSTALLER.format(log=log, rest=rest, check=check), encoding="utf-8")
     step = {
         "part": "firmware",
         "what": "Ascend firmware 7.8.0.6.201",
@@ -267,6 +267,17 @@ def test_a_file_that_nobody_vouches_for_is_not_run(tmp_path):
     assert done.returncode != 0
     assert log == []
     assert f"and {SHA} is asked for." in told(done.stdout) and "gpustack_ascend_firmware" in told(done.stdout)
+
+
+def test_a_file_that_does_not_pass_its_own_check_is_not_run(tmp_path):
+    done, log, path = run_file(tmp_path, "exit 0", check="echo 'SHA256 checksums differ' >&2; exit 2")
+    assert done.returncode != 0
+    assert log == [f"{path} --check"]
+    assert (
+        f"{FIRMWARE} is cut off or damaged, and was not run. Get the file anew, and set sha256 in "
+        "gpustack_ascend_firmware to what the vendor's page tells. Its own check (--check) on h ended with 2: SHA256 "
+        "checksums differ"
+    ) in told(done.stdout)
 
 
 def test_an_installer_that_fails_is_told_with_its_words(tmp_path):
