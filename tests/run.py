@@ -72,6 +72,7 @@ ON_LAB = {
 BEFORE_BESIDE = ("lab", "host_faults")
 BESIDE_THE_SITE = {
     "drivers": [[*PYTEST, f"{E2E}/test_drivers.py"]],
+    "ascend_drivers": [[*PYTEST, f"{E2E}/test_ascend_drivers.py"]],
     # Reset, or Molecule remembers an earlier run and leaves its `prepare` out.
     "single_node": [
         ["molecule", "reset", "-s", "single_node"],
