@@ -61,7 +61,7 @@ def host(driver="", firmware="", card="910b", system="debian", **more):
 
 def decide(facts, driver=None, firmware=None, **options):
     found = ascend_driver_action(facts, driver=driver or {}, firmware=firmware or {}, **options)
-    summary = found.pop("summary")
+    summary, unused = found.pop("summary"), found.pop("left")
     assert "\n" not in summary
     assert (summary == "") == (found == NOTHING)
     assert (found["refusal"] != "") == (found["action"] == "refuse")
@@ -224,6 +224,8 @@ def test_a_step_tells_all_that_running_it_takes():
         "path": "/usr/local/Ascend/driver",
         "log": "/var/log/ascend_seclog/ascend_install.log",
         "variable": "gpustack_ascend_driver",
+        "running": "running: 25.5.1",
+        "finished": "finished: 25.5.1",
         "stdin": "",
         "reboot_reason": "the installer of Ascend driver 25.5.1 ran, and what it installed works after a reboot",
     }
@@ -237,15 +239,91 @@ def test_each_step_waits_for_a_reboot():
     assert [one["reason"] for one in found["reboot_reasons"]] == [one["reboot_reason"] for one in found["steps"]]
 
 
-def test_a_driver_is_not_changed_under_models_unless_they_may_stop():
+def test_a_driver_is_never_changed_under_models():
     others = [{"name": "web", "owner": "", "running": True}, {**MODEL, "name": "old-run", "running": False}]
     busy = {"engine": {"containers": [*others, MODEL]}}
-    found = decide(host("25.2.0", "7.7.0.6.236", **busy), **BOTH)
-    assert found["refusal"].startswith("deepseek-1-run run on the driver 25.2.0")
-    assert "gpustack_reboot: allow" in found["refusal"]
-    assert decide(host("25.2.0", "7.7.0.6.236", **busy), reboot="allow", **BOTH)["action"] == "upgrade"
+    for there in (host("25.2.0", "7.7.0.6.236", **busy), host("25.5.1", "7.7.0.6.236", **busy)):
+        found = decide(there, **BOTH)
+        assert found["refusal"].startswith(f"deepseek-1-run run on the driver {there['drivers']['ascend']['driver']}")
+        assert "put its worker into maintenance and stop them" in found["refusal"]
+        assert "gpustack_reboot" not in found["refusal"]
     assert decide(host("25.2.0", "7.7.0.6.236", engine={"containers": others}), **BOTH)["action"] == "upgrade"
     assert decide(host(**busy), **BOTH)["action"] == "install"
+
+
+def began(**notes):
+    """A host's manifest with these notes of driver and firmware."""
+    path = "/usr/local/Ascend"
+    entries = [
+        {"kind": "directory", "name": f"{path}/{part}", "by": "ascend_driver", **({"note": note} if note else {})}
+        for part, note in notes.items()
+    ]
+    return {"manifest": {"entries": entries}}
+
+
+@pytest.mark.parametrize(
+    ("driver", "firmware", "notes", "expected"),
+    [
+        # Died though its file tells the release: run again as it was begun, and in the order it was begun in.
+        ("25.5.1", "", {"driver": "running: 25.5.1"}, [FULL_DRIVER, FULL_FIRMWARE]),
+        ("25.5.1", "7.8.0.6.201", {"driver": "finished: 25.5.1", "firmware": "running: 7.8.0.6.201"}, [FULL_FIRMWARE]),
+        (
+            "25.2.0",
+            "7.8.0.6.201",
+            {"driver": "finished: 25.2.0", "firmware": "running: 7.8.0.6.201 over 7.7.0.6.236"},
+            [UP_FIRMWARE, UP_DRIVER],
+        ),
+        ("25.5.1", "7.8.0.6.201", {"driver": "running: 25.5.1 over 25.2.0"}, [UP_DRIVER]),
+        # Died before it wrote anything.
+        ("25.2.0", "7.8.0.6.201", {"driver": "running: 25.5.1 over 25.2.0"}, [UP_DRIVER]),
+        ("", "", {"driver": "running: 25.5.1"}, [FULL_DRIVER, FULL_FIRMWARE]),
+        # It died with the old one's files gone.
+        ("", "7.8.0.6.201", {"driver": "running: 25.5.1 over 25.2.0"}, [FULL_DRIVER]),
+        # Finished, or somebody else's since then.
+        ("25.5.1", "7.8.0.6.201", {"driver": "finished: 25.5.1", "firmware": "finished: 7.8.0.6.201"}, []),
+        ("25.5.1", "7.8.0.6.201", {"driver": "running: 25.2.0", "firmware": ""}, []),
+    ],
+)
+def test_an_installer_that_died_is_run_again(driver, firmware, notes, expected):
+    assert steps(decide(host(driver, firmware, **began(**notes)), **BOTH)) == expected
+
+
+def test_an_installer_that_died_is_told():
+    (reason,) = decide(host("25.5.1", "7.8.0.6.201", **began(driver="running: 25.5.1")), **BOTH)["reasons"]
+    assert reason == "the installer of driver 25.5.1 was started and nobody saw it end well"
+
+
+def test_an_upgrade_notes_what_it_is_over():
+    noted = [one["running"] for one in decide(host("25.2.0", "7.7.0.6.236"), **BOTH)["steps"]]
+    assert noted == ["running: 7.8.0.6.201 over 7.7.0.6.236", "running: 25.5.1 over 25.2.0"]
+    again = decide(host("25.5.1", "7.8.0.6.201", **began(driver="running: 25.5.1 over 25.2.0")), **BOTH)
+    assert [one["running"] for one in again["steps"]] == ["running: 25.5.1 over 25.2.0"]
+
+
+def test_what_is_left_is_told_by_the_version_files_alone():
+    busy = {"engine": {"containers": [MODEL]}, **began(driver="running: 25.5.1")}
+    for driver, firmware, left in (
+        ("25.2.0", "7.8.0.6.201", ["driver"]),
+        ("25.5.1", "7.8.0.6.201", []),
+        ("", "", ["driver", "firmware"]),
+        ("25.5.1.0", "7.7", ["firmware"]),
+    ):
+        assert ascend_driver_action(host(driver, firmware, **busy), **BOTH)["left"] == left
+    assert ascend_driver_action(host(), driver=BOTH["driver"])["left"] == ["driver"]
+
+
+def test_the_first_package_beside_a_factory_firmware_is_an_installation():
+    told = {"driver": "25.5.1", "firmware": "7.1.0.5.220", "tool": "25.5.1", "compatibility": ""}
+    for more, expected in (
+        ({"firmware_installed": False}, FULL_FIRMWARE),
+        ({"firmware_installed": True}, UP_FIRMWARE),
+        # Facts of an older probe do not tell.
+        ({}, UP_FIRMWARE),
+    ):
+        found = decide(host(drivers={"ascend": {**told, **more}}), **BOTH)
+        assert steps(found) == [expected]
+    as_wanted = {**told, "firmware": "7.8.0.6.201", "firmware_installed": False}
+    assert steps(decide(host(drivers={"ascend": as_wanted}), **BOTH)) == []
 
 
 @pytest.mark.parametrize(
@@ -274,7 +352,7 @@ def test_a_line_tells_what_is_done_and_why():
 
 
 def test_facts_that_a_broken_host_gives_are_no_traceback():
-    assert ascend_driver_action({}) == {**NOTHING, "summary": ""}
+    assert ascend_driver_action({}) == {**NOTHING, "left": [], "summary": ""}
     facts = {"accelerators": [{"vendor": "ascend"}], "drivers": None, "engine": None}
     assert ascend_driver_action(facts)["action"] == "refuse"
     assert ascend_driver_action(facts, **BOTH)["action"] == "refuse"
