@@ -6,6 +6,7 @@
 
 `running: 25.5.1` is written before it begins, `running: 25.5.1 over 25.2.0` where it replaces a release, and
 `finished: 25.5.1` once the result was seen. So one that died is told from one that is whole, whatever its files say.
+`installed: 26.1.0` is between the two, where more belongs to it than its files.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ NOTE = re.compile(r"(?P<state>running|installed|finished): (?P<release>[^\s,]+)(
 
 def running(release, over=""):
     return f"running: {release} over {over}" if over else f"running: {release}"
+
+
+def installed(release):
+    return f"installed: {release}"
 
 
 def finished(release):

@@ -401,7 +401,7 @@ def recorded(note):
         (host(), runtime(), None, "none", True),
         (host(engine=KNOWS), runtime(), None, "none", True),
         (host(engine=KNOWS, manifest=recorded("finished: 26.1.0")), runtime(), None, "none", False),
-        (host(engine=KNOWS, manifest=recorded("default-runtime before: runc")), {}, None, "none", True),
+        (host(engine=KNOWS, manifest=recorded("installed: 26.1.0, default-runtime before: ")), {}, None, "none", True),
         (host(), {}, "", "refuse", False),
         (host(), {}, INFO, "none", False),
         (host(), runtime(), "", "install", False),
@@ -439,16 +439,42 @@ def test_the_runtime_s_installer_is_told_the_scene():
     assert (step["arguments"], step["verify"], step["timeout"]) == (["--install", "--install-scene=docker"], False, 300)
     older = INFO.replace("26.1.0", "26.0.1")
     upgrade = ascend_runtime_action(host(engine=KNOWS), runtime=runtime(), installed=older, accept_eula=True)
-    assert (upgrade["step"]["arguments"], upgrade["note"]) == (["--upgrade"], "upgrading")
+    assert (upgrade["step"]["arguments"], upgrade["step"]["running"]) == (["--upgrade"], "running: 26.1.0 over 26.0.1")
+    assert upgrade["step"]["installed"] == "installed: 26.1.0"
+
+
+def test_an_installer_of_the_runtime_that_died_is_run_again():
+    lab = {**KNOWS, "runtimes": ["runc"], "default_runtime": "ascend"}
+    for engine, note, installed, arguments in (
+        (lab, "running: 26.1.0, default-runtime before: lab", INFO, ["--install", "--install-scene=docker"]),
+        (lab, "running: 26.1.0, default-runtime before: lab", "", ["--install", "--install-scene=docker"]),
+        # Docker was restarted meanwhile.
+        (KNOWS, "running: 26.1.0, default-runtime before: lab", "", ["--install", "--install-scene=docker"]),
+        (KNOWS, "running: 26.1.0 over 26.0.1", INFO, ["--upgrade"]),
+        (KNOWS, "running: 26.1.0 over 26.0.1", INFO.replace("26.1.0", "26.0.1"), ["--upgrade"]),
+    ):
+        found = ascend_runtime_action(
+            host(engine=engine, manifest=recorded(note)), runtime=runtime(), installed=installed, accept_eula=True
+        )
+        assert (found["step"]["arguments"], found["step"]["running"], found["died"]) == (arguments, note, True)
+        assert found["reasons"] == ["the installer of 26.1.0 was started and nobody saw it end well"]
+    # The upgrade took the files of the old one along, and an installation makes itself Docker's default.
+    gone = host(engine={**KNOWS, "default_runtime": "lab"}, manifest=recorded("running: 26.1.0 over 26.0.1"))
+    step = ascend_runtime_action(gone, runtime=runtime(), installed="", accept_eula=True)["step"]
+    assert (step["verb"], step["running"]) == ("install", "running: 26.1.0, default-runtime before: lab")
+    ended = host(engine=lab, manifest=recorded("installed: 26.1.0, default-runtime before: lab"))
+    found = ascend_runtime_action(ended, runtime=runtime(), installed=INFO)
+    assert (found["step"], found["died"], found["unfinished"], found["restore"]) == (None, False, True, "lab")
 
 
 @pytest.mark.parametrize(
     ("note", "unfinished", "restore", "forget"),
     [
-        ("default-runtime before: runc", True, "", True),
-        ("default-runtime before: ", True, "", True),
-        ("default-runtime before: lab", True, "lab", False),
-        ("upgrading", True, "", False),
+        ("running: 26.1.0, default-runtime before: runc", True, "", True),
+        ("installed: 26.1.0, default-runtime before: runc", True, "", True),
+        ("installed: 26.1.0, default-runtime before: ", True, "", True),
+        ("installed: 26.1.0, default-runtime before: lab", True, "lab", False),
+        ("installed: 26.1.0", True, "", False),
         ("finished: 26.1.0", False, "", False),
     ],
 )
@@ -460,11 +486,8 @@ def test_the_manifest_remembers_docker_s_default_from_before(note, unfinished, r
 
 def test_what_is_recorded_first_is_not_replaced_by_what_the_installer_made():
     now = {**KNOWS, "runtimes": ["runc"], "default_runtime": "ascend"}
-    again = host(engine=now, manifest=recorded("default-runtime before: lab"))
-    assert ascend_runtime_action(again, runtime=runtime(), installed="", accept_eula=True)["note"] == (
-        "default-runtime before: lab"
-    )
-    first = host(engine={**now, "default_runtime": "lab"})
-    assert ascend_runtime_action(first, runtime=runtime(), installed="", accept_eula=True)["note"] == (
-        "default-runtime before: lab"
-    )
+    began_so = recorded("running: 26.1.0, default-runtime before: lab")
+    for facts in (host(engine=now, manifest=began_so), host(engine={**now, "default_runtime": "lab"})):
+        step = ascend_runtime_action(facts, runtime=runtime(), installed="", accept_eula=True)["step"]
+        assert step["running"] == "running: 26.1.0, default-runtime before: lab"
+        assert step["installed"] == "installed: 26.1.0, default-runtime before: lab"
