@@ -67,6 +67,9 @@ _value:
     left:
       description: The parts whose version files do not tell the release of the file that is named for them.
       type: list
+    died:
+      description: The parts whose installer was started and whose end nobody saw.
+      type: list
     manager:
       description: V(apt) or V(dnf). Empty without steps.
       type: str

@@ -62,6 +62,9 @@ _value:
       description: How to run the installer, as P(inferops.gpustack.ascend_driver_action#filter) tells it, or V(none).
         C(installed) is the note for the host's manifest after it, until Docker knows the runtime.
       type: dict
+    left:
+      description: Whether the installer's info file does not tell the release of the file that is named.
+      type: bool
     has_it:
       description: Whether Docker knows the runtime.
       type: bool

@@ -18,7 +18,8 @@ def action(host, driver=None, firmware=None):
     there, wishes = _Host(host), {"driver": driver, "firmware": firmware}
     found = _judge(there, wishes)
     left = [part for part in PARTS if _ascend_package.given(wishes[part]) and not _is_there(there, part, wishes[part])]
-    return dict(found, left=left, summary=_summary(found))
+    died = [part for part in PARTS if there.progress[part]["state"] == "running"]
+    return dict(found, left=left, died=died, summary=_summary(found))
 
 
 def _judge(there, wishes):

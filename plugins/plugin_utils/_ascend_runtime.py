@@ -22,7 +22,7 @@ def action(host, runtime=None, installed=None, accept_eula=False):
         found = _judge(there, runtime, accept_eula)
     except AscendPackageError as problem:
         found = _answer("refuse", refusal=str(problem))
-    return dict(found, **there.known(), summary=_summary(found))
+    return dict(found, **there.known(), left=_left(there, runtime), summary=_summary(found))
 
 
 class _Host:
@@ -68,6 +68,12 @@ def _release(info):
     return told[1] if told else ""
 
 
+def _left(there, wish):
+    """Whether the release of the file is not there, as far as the info file tells."""
+    version = _ascend_package.Package("runtime", wish).version
+    return bool(version) and not (there.installed and _ascend_package.is_same(there.installed, version))
+
+
 def _judge(there, wish, accept_eula):
     wished = bool(_ascend_package.given(wish))
     if not there.cards or there.facts.get("wsl") or (there.has_it and not wished and not there.unfinished):
@@ -83,7 +89,7 @@ def _judge(there, wish, accept_eula):
             f"{_ascend_package.data()['parts']['runtime']['example']}; or install it yourself."
         )
     package = _ascend_package.Package("runtime", wish)
-    same = bool(there.installed and package.version and _ascend_package.is_same(there.installed, package.version))
+    same = bool(package.version) and not _left(there, wish)
     if same and not there.died:
         return _answer("none")
     if there.has_it and not there.installed and not there.died:

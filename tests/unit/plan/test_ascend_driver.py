@@ -61,7 +61,8 @@ def host(driver="", firmware="", card="910b", system="debian", **more):
 
 def decide(facts, driver=None, firmware=None, **options):
     found = ascend_driver_action(facts, driver=driver or {}, firmware=firmware or {}, **options)
-    summary, unused = found.pop("summary"), found.pop("left")
+    summary = found.pop("summary")
+    assert {type(found.pop(name)) for name in ("left", "died")} == {list}
     assert "\n" not in summary
     assert (summary == "") == (found == NOTHING)
     assert (found["refusal"] != "") == (found["action"] == "refuse")
@@ -289,8 +290,11 @@ def test_an_installer_that_died_is_run_again(driver, firmware, notes, expected):
 
 
 def test_an_installer_that_died_is_told():
-    (reason,) = decide(host("25.5.1", "7.8.0.6.201", **began(driver="running: 25.5.1")), **BOTH)["reasons"]
-    assert reason == "the installer of driver 25.5.1 was started and nobody saw it end well"
+    there = host("25.5.1", "7.8.0.6.201", **began(driver="running: 25.5.1", firmware="finished: 7.8.0.6.201"))
+    assert decide(there, **BOTH)["reasons"] == [
+        "the installer of driver 25.5.1 was started and nobody saw it end well"
+    ]
+    assert ascend_driver_action(there)["died"] == ["driver"]
 
 
 def test_an_upgrade_notes_what_it_is_over():
@@ -352,7 +356,7 @@ def test_a_line_tells_what_is_done_and_why():
 
 
 def test_facts_that_a_broken_host_gives_are_no_traceback():
-    assert ascend_driver_action({}) == {**NOTHING, "left": [], "summary": ""}
+    assert ascend_driver_action({}) == {**NOTHING, "left": [], "died": [], "summary": ""}
     facts = {"accelerators": [{"vendor": "ascend"}], "drivers": None, "engine": None}
     assert ascend_driver_action(facts)["action"] == "refuse"
     assert ascend_driver_action(facts, **BOTH)["action"] == "refuse"
@@ -457,6 +461,8 @@ def test_an_installer_of_the_runtime_that_died_is_run_again():
             host(engine=engine, manifest=recorded(note)), runtime=runtime(), installed=installed, accept_eula=True
         )
         assert (found["step"]["arguments"], found["step"]["running"], found["died"]) == (arguments, note, True)
+        # Whoever ran it is told by the info file whether it installed what it holds.
+        assert found["left"] == (installed != INFO)
         assert found["reasons"] == ["the installer of 26.1.0 was started and nobody saw it end well"]
     # The upgrade took the files of the old one along, and an installation makes itself Docker's default.
     gone = host(engine={**KNOWS, "default_runtime": "lab"}, manifest=recorded("running: 26.1.0 over 26.0.1"))
