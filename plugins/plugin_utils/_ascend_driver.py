@@ -79,10 +79,10 @@ class _Host:
         cards = [card for card in host.get("accelerators") or [] if card.get("vendor") == "ascend"]
         self.pci_ids = [card.get("pci_id") or "" for card in cards]
         # npu-smi has the driver's release.
-        driver = facts.get("driver") or facts.get("tool") or ""
-        self.versions = {"driver": driver, "firmware": facts.get("firmware") or ""}
+        driver, firmware = facts.get("driver") or facts.get("tool") or "", facts.get("firmware") or ""
+        self.versions = {"driver": driver, "firmware": firmware}
         # A card has a firmware from the factory, which no package brought.
-        self.packaged = {"driver": bool(driver), "firmware": facts.get("firmware_installed", bool(facts.get("firmware")))}
+        self.packaged = {"driver": bool(driver), "firmware": facts.get("firmware_installed", bool(firmware))}
         about = _ascend_package.data()["parts"]
         self.progress = {part: _progress.of(host, about[part]["path"]) for part in PARTS}
         containers = (host.get("engine") or {}).get("containers") or []

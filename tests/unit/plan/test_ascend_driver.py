@@ -291,9 +291,7 @@ def test_an_installer_that_died_is_run_again(driver, firmware, notes, expected):
 
 def test_an_installer_that_died_is_told():
     there = host("25.5.1", "7.8.0.6.201", **began(driver="running: 25.5.1", firmware="finished: 7.8.0.6.201"))
-    assert decide(there, **BOTH)["reasons"] == [
-        "the installer of driver 25.5.1 was started and nobody saw it end well"
-    ]
+    assert decide(there, **BOTH)["reasons"] == ["the installer of driver 25.5.1 was started and nobody saw it end well"]
     assert ascend_driver_action(there)["died"] == ["driver"]
 
 

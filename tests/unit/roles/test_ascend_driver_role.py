@@ -332,9 +332,7 @@ def test_the_manifest_tells_an_installer_that_began_from_one_that_was_seen_to_en
     }
     local = {"ansible_connection": "local", "host_probe_sysroot": str(root), **PRESENT}
     extra = {"__ascend_driver_directory": str(tmp_path / "root-only")}
-    done = play(
-        tmp_path, {"h": ascend()}, local, "-e", json.dumps(extra), tasks=[include], roles=(), defaults=defaults
-    )
+    done = play(tmp_path, {"h": ascend()}, local, "-e", json.dumps(extra), tasks=[include], roles=(), defaults=defaults)
     assert (done.returncode == 0) == note.startswith("finished"), done.stdout
     assert '"note": "running: 7.8.0.6.201"' in (tmp_path / "before").read_text(encoding="utf-8")
     (entry,) = json.loads(path.read_text(encoding="utf-8"))["entries"]

@@ -50,9 +50,8 @@ def test_a_process_is_told_by_number_and_name(tmp_path, holder, arguments):
     done = look(tmp_path, *arguments)
     assert done.returncode != 0
     name = Path(f"/proc/{holder.pid}/comm").read_text(encoding="utf-8").strip()
-    assert (
-        f"h: the processes {holder.pid} {name} hold {tmp_path}/card*, and {REFUSAL}. Nothing was changed."
-        in told(done.stdout)
+    assert f"h: the processes {holder.pid} {name} hold {tmp_path}/card*, and {REFUSAL}. Nothing was changed." in told(
+        done.stdout
     )
 
 

@@ -82,7 +82,8 @@ def packages(tmp_path, facts, lines, tasks_from, *arguments, **variables):
 
 
 def test_the_release_is_finished_once_it_is_held(tmp_path):
-    done = packages(tmp_path, {"engine": KNOWN, **noted("running: 1.21.0")}, four("1.19.1"), "finish", "--check", "--diff")
+    killed = {"engine": KNOWN, **noted("running: 1.21.0")}
+    done = packages(tmp_path, killed, four("1.19.1"), "finish", "--check", "--diff")
     assert done.returncode == 0, done.stdout
     # What is there, and not what was tried.
     assert '"note": "finished: 1.19.1"' in done.stdout.replace("\\", "")
