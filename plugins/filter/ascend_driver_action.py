@@ -13,7 +13,9 @@ description:
   - Compares the driver and the firmware that a host has with the files that are named for it. What nobody names a file
     for is left alone, and so is what is there in the file's release. Nothing is ever downgraded.
   - The first installation goes from the driver to the firmware, an upgrade from the firmware to the driver. Where one
-    of both is missing, it is made up for.
+    of both is missing, it is made up for. An installer that was started and whose end nobody saw is run again; the
+    host's manifest tells.
+  - Under running model instances a driver or firmware that is there is never changed.
 positional: _input
 options:
   _input:
@@ -29,10 +31,6 @@ options:
     description: The firmware's C(.run) file, likewise.
     type: dict
     default: {}
-  reboot:
-    description: With V(allow), a driver is changed under running models, as they are stopped by the reboot after it.
-    type: str
-    default: fail
 """
 
 EXAMPLES = r"""
@@ -63,7 +61,14 @@ _value:
       description: The installers to run, in this order. Each has C(part) (V(driver) or V(firmware)), C(verb), C(what),
         C(name), C(file), C(url), C(sha256), C(version), C(arguments), C(verify) (whether it can verify itself with
         C(--check)), C(codes) (exit codes of success), C(timeout) in seconds, C(path) (where it installs to), C(log),
-        C(variable) (what names it in an inventory), C(stdin) and C(reboot_reason).
+        C(variable) (what names it in an inventory), C(running) and C(finished) (notes for the host's manifest before
+        and after it), C(stdin) and C(reboot_reason).
+      type: list
+    left:
+      description: The parts whose version files do not tell the release of the file that is named for them.
+      type: list
+    died:
+      description: The parts whose installer was started and whose end nobody saw.
       type: list
     manager:
       description: V(apt) or V(dnf). Empty without steps.

@@ -60,15 +60,19 @@ _value:
       type: bool
     step:
       description: How to run the installer, as P(inferops.gpustack.ascend_driver_action#filter) tells it, or V(none).
+        C(installed) is the note for the host's manifest after it, until Docker knows the runtime.
       type: dict
-    note:
-      description: What to record in the host's manifest before the installer runs.
-      type: str
+    left:
+      description: Whether the installer's info file does not tell the release of the file that is named.
+      type: bool
     has_it:
       description: Whether Docker knows the runtime.
       type: bool
     unfinished:
       description: Whether an earlier run began and did not finish.
+      type: bool
+    died:
+      description: Whether the installer was started and nobody saw it end well.
       type: bool
     restore:
       description: Docker's default runtime from before an unfinished installation, empty for Docker's own.

@@ -36,9 +36,12 @@ NOT_TOLD = ("", "-", "na", "not support")
 def read_ascend(sysroot, tools, accelerators):
     """(driver facts or None, findings). The cards among the accelerators learn what npu-smi says about them."""
     cards = [card for card in accelerators if card["pci_id"].startswith(HUAWEI + ":")]
+    firmware = _installed_version(sysroot, "firmware")
     facts = {
         "driver": _installed_version(sysroot, "driver"),
-        "firmware": _installed_version(sysroot, "firmware"),
+        "firmware": firmware,
+        # Cards have one from the factory, which no package brought.
+        "firmware_installed": bool(firmware),
         "tool": "",
         "compatibility": "",
     }

@@ -218,8 +218,9 @@ ansible_facts:
             - C(fabric_manager) is needed with NVSwitches; C(state) is C(completed) when all cards have joined. C(xids)
               are the driver's fault numbers in the kernel's log, each once.
             - C(ascend) is null without an Ascend card, a driver and C(npu-smi). C(driver) and C(firmware) are from the
-              files C(version.info), else from a board; C(tool) is the version of C(npu-smi). C(compatibility) is what
-              the boards say about driver and firmware together, C(ok) or the first other answer (C(NOK), C(UNKNOWN)).
+              files C(version.info), else from a board; C(firmware_installed) says whether the firmware has that file
+              or is the factory's. C(tool) is the version of C(npu-smi). C(compatibility) is what the boards say about
+              driver and firmware together, C(ok) or the first other answer (C(NOK), C(UNKNOWN)).
             - Every text is empty when unknown.
           type: dict
           sample:

@@ -6,20 +6,23 @@
 
 from __future__ import annotations
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _ascend_package
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _ascend_package, _progress
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._ascend_package import AscendPackageError, is_older
 
 PARTS = ("driver", "firmware")
 RUNS = "the installer of {what} ran, and what it installed works after a reboot"
 
 
-def action(host, driver=None, firmware=None, reboot="fail"):
+def action(host, driver=None, firmware=None):
     """host: ansible_facts.gpustack_host. driver, firmware: the .run files that the inventory names."""
-    found = _judge(_Host(host), {"driver": driver, "firmware": firmware}, reboot)
-    return dict(found, summary=_summary(found))
+    there, wishes = _Host(host), {"driver": driver, "firmware": firmware}
+    found = _judge(there, wishes)
+    left = [part for part in PARTS if _ascend_package.given(wishes[part]) and not _is_there(there, part, wishes[part])]
+    died = [part for part in PARTS if there.progress[part]["state"] == "running"]
+    return dict(found, left=left, died=died, summary=_summary(found))
 
 
-def _judge(there, wishes, reboot):
+def _judge(there, wishes):
     if not there.pci_ids or there.wsl:
         return _answer("none")
     try:
@@ -27,7 +30,7 @@ def _judge(there, wishes, reboot):
         if not steps:
             return _answer("none")
         needs = _packages(there)
-        _judge_models(there, reboot)
+        _judge_models(there)
     except AscendPackageError as problem:
         return _answer("refuse", refusal=str(problem))
     installs = any(step["verb"] == "install" for step in steps)
@@ -76,16 +79,21 @@ class _Host:
         cards = [card for card in host.get("accelerators") or [] if card.get("vendor") == "ascend"]
         self.pci_ids = [card.get("pci_id") or "" for card in cards]
         # npu-smi has the driver's release.
-        driver = facts.get("driver") or facts.get("tool") or ""
-        self.versions = {"driver": driver, "firmware": facts.get("firmware") or ""}
+        driver, firmware = facts.get("driver") or facts.get("tool") or "", facts.get("firmware") or ""
+        self.versions = {"driver": driver, "firmware": firmware}
+        # A card has a firmware from the factory, which no package brought.
+        self.packaged = {"driver": bool(driver), "firmware": facts.get("firmware_installed", bool(firmware))}
+        about = _ascend_package.data()["parts"]
+        self.progress = {part: _progress.of(host, about[part]["path"]) for part in PARTS}
         containers = (host.get("engine") or {}).get("containers") or []
         self.models = [one["name"] for one in containers if one.get("owner") == "gpustack" and one.get("running")]
 
 
 def _steps(there, wishes):
     """([what to run, in this order], [why])."""
-    first = not there.versions["driver"]
-    _judge_wishes(there, wishes, first)
+    _judge_wishes(there, wishes)
+    begun = there.progress["driver"]
+    first = not there.versions["driver"] or (begun["state"] == "running" and not begun["over"])
     steps, reasons = [], []
     for part in _ascend_package.data()["order"]["first" if first else "later"]:
         step, why = _step(there, part, wishes[part])
@@ -95,10 +103,10 @@ def _steps(there, wishes):
     return steps, reasons
 
 
-def _judge_wishes(there, wishes, first):
+def _judge_wishes(there, wishes):
     about = _ascend_package.data()["parts"]
     lacking = [part for part in PARTS if not there.versions[part] and not _ascend_package.given(wishes[part])]
-    if not first or not lacking:
+    if there.versions["driver"] or not lacking:
         return
     cards = f"{len(there.pci_ids)} Ascend {'cards' if there.pci_ids[1:] else 'card'}"
     examples = " and ".join(about[part]["example"] for part in lacking)
@@ -109,33 +117,47 @@ def _judge_wishes(there, wishes, first):
     )
 
 
+def _is_there(there, part, wish):
+    """Whether the file's release is there, as far as the version files tell."""
+    found, version = there.versions[part], _ascend_package.Package(part, wish).version
+    return bool(found and version and _ascend_package.is_same(found, version))
+
+
 def _step(there, part, wish):
     """(how to run it or None, why)."""
-    found = there.versions[part]
+    found, begun = there.versions[part], there.progress[part]
     if not _ascend_package.given(wish):
         return None, ""
     package = _ascend_package.Package(part, wish)
-    if found and package.version and _ascend_package.is_same(found, package.version):
+    died = begun["state"] == "running" and _ascend_package.is_same(begun["release"], package.version)
+    if _is_there(there, part, wish) and not died:
         return None, ""
     package.judge(there.facts, there.pci_ids)
     if not found:
         other = "driver" if part == "firmware" else "firmware"
         half = f"{other} {there.versions[other]} is there and the {part} is not" if there.versions[other] else ""
         return package.step("install"), half or f"there is no {part}"
+    if _is_there(there, part, wish):
+        why = f"the installer of {part} {begun['release']} was started and nobody saw it end well"
+        # As it was begun.
+        return package.step("upgrade" if begun["over"] else "install", begun["over"]), why
     if is_older(package.version, found):
         raise AscendPackageError(
             f"{package.variable} asks for {package.version}, and the host has {found}: a {part} is never downgraded. "
             f"Name a file of {found} or later, or leave {package.variable} out."
         )
-    return package.step("upgrade"), f"{part} {found} is older than {package.version}, which is asked for"
+    why = f"{part} {found} is older than {package.version}, which is asked for"
+    if not there.packaged[part]:
+        return package.step("install"), f"{why}, and no package brought it"
+    return package.step("upgrade", found), why
 
 
-def _judge_models(there, reboot):
+def _judge_models(there):
     driver = there.versions["driver"]
-    if driver and there.models and reboot != "allow":
+    if driver and there.models:
         raise AscendPackageError(
-            f"{', '.join(there.models)} run on the driver {driver}, which is not changed under them. Stop the models "
-            "of this host, or set gpustack_reboot: allow to have them stopped by a reboot in this run."
+            f"{', '.join(there.models)} run on the driver {driver}, which the vendor wants unused while it is changed. "
+            "Stop the models of this host (put its worker into maintenance and stop them) and run this again."
         )
 
 

@@ -11,7 +11,7 @@ import os
 import re
 from urllib.parse import unquote, urlsplit
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _progress
 
 DATA = "ascend_packages.yml"
 #: The installers take their own name apart, which a blank would break.
@@ -84,8 +84,8 @@ class Package:
                 f"vouches for is not run as root. Set it to what the vendor's page or sha256sum {self.name} tells."
             )
 
-    def step(self, verb):
-        """How it is run. verb: install or upgrade."""
+    def step(self, verb, over=""):
+        """How it is run. verb: install or upgrade. over: the release that is upgraded."""
         return {
             "part": self.part,
             "verb": verb,
@@ -102,6 +102,8 @@ class Package:
             "path": self.about["path"],
             "log": self.about["log"],
             "variable": self.variable,
+            "running": _progress.running(self.version, over),
+            "finished": _progress.finished(self.version),
             "stdin": "",
             "reboot_reason": "",
         }

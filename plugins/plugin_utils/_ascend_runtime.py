@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _ascend_package
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _ascend_package, _progress
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._ascend_package import AscendPackageError, is_older
 
-#: In the host's manifest: which release this collection finished, and what Docker's default runtime was before.
-FINISHED = re.compile(r"finished: (\S+)")
+#: In the host's manifest, beside how far the installation came: what Docker's default runtime was before.
 BEFORE = re.compile(r"default-runtime before: (\S*)")
 
 
@@ -23,7 +22,7 @@ def action(host, runtime=None, installed=None, accept_eula=False):
         found = _judge(there, runtime, accept_eula)
     except AscendPackageError as problem:
         found = _answer("refuse", refusal=str(problem))
-    return dict(found, **there.known(), summary=_summary(found))
+    return dict(found, **there.known(), left=_left(there, runtime), summary=_summary(found))
 
 
 class _Host:
@@ -35,27 +34,25 @@ class _Host:
         self.cards = [card for card in host.get("accelerators") or [] if card.get("vendor") == "ascend"]
         engine = host.get("engine") or {}
         self.has_it = self.runtime["name"] in (engine.get("runtimes") or [])
-        self.note = next(
-            (
-                entry.get("note") or ""
-                for entry in (host.get("manifest") or {}).get("entries") or []
-                if entry.get("kind") == "directory" and entry.get("name") == self.path
-            ),
-            None,
-        )
-        finished, before = FINISHED.match(self.note or ""), BEFORE.match(self.note or "")
-        self.unfinished = self.note is not None and not finished
+        recorded = _progress.entry(host, "directory", self.path)
+        note = (recorded or {}).get("note") or ""
+        self.begun, before = _progress.read(note), BEFORE.search(note)
+        finished = self.begun["release"] if self.begun["state"] == "finished" else ""
+        self.unfinished = recorded is not None and not finished
+        # Its installer was started, and nobody saw it end well.
+        self.died = self.begun["state"] == "running"
         self.default_before = before[1] if before else None
         self.default_now = engine.get("default_runtime") or ""
         # None: not known without a look.
         self.installed = (
-            _release(installed) if installed is not None else finished[1] if finished and self.has_it else None
+            _release(installed) if installed is not None else finished if finished and self.has_it else None
         )
 
     def known(self):
         return {
             "has_it": self.has_it,
             "unfinished": self.unfinished,
+            "died": self.died,
             # What the file had before the installer made itself the default. Docker's own needs no key.
             "restore": self.default_before if self.default_before not in (None, "runc") else "",
             "forget": self.default_before in ("", "runc"),
@@ -69,6 +66,12 @@ class _Host:
 def _release(info):
     told = re.search(r"^version\s*=\s*v?(\S+)", info, re.MULTILINE | re.IGNORECASE)
     return told[1] if told else ""
+
+
+def _left(there, wish):
+    """Whether the release of the file is not there, as far as the info file tells."""
+    version = _ascend_package.Package("runtime", wish).version
+    return bool(version) and not (there.installed and _ascend_package.is_same(there.installed, version))
 
 
 def _judge(there, wish, accept_eula):
@@ -86,18 +89,31 @@ def _judge(there, wish, accept_eula):
             f"{_ascend_package.data()['parts']['runtime']['example']}; or install it yourself."
         )
     package = _ascend_package.Package("runtime", wish)
-    if there.installed and package.version and _ascend_package.is_same(there.installed, package.version):
+    same = bool(package.version) and not _left(there, wish)
+    if same and not there.died:
         return _answer("none")
-    if there.has_it and not there.installed:
+    if there.has_it and not there.installed and not there.died:
         return _answer("none", ["the runtime that Docker has does not tell its release, and stays"])
     if there.installed and package.version and is_older(package.version, there.installed):
         return _answer("none", [f"{there.installed} stays, though {package.version} is asked for: none is downgraded"])
     package.judge(there.facts, ())
     _judge_licence(package, accept_eula)
-    step = dict(package.step("upgrade" if there.installed else "install"), stdin="Y" if accept_eula else "N")
+    # One that died is run as it was begun.
+    over = there.begun["over"] if same else there.installed
+    step = dict(package.step("upgrade" if over else "install", over), stdin="Y" if accept_eula else "N")
     why = f"there is {there.installed}" if there.installed else "there is none"
-    note = "upgrading" if there.installed else f"default-runtime before: {there.default_now}"
-    return _answer(step["verb"], [why], step=step, note=there.note if there.unfinished else note)
+    if there.died:
+        why = f"the installer of {there.begun['release']} was started and nobody saw it end well"
+    return _answer(step["verb"], [why], step=_with_default(there, step))
+
+
+def _with_default(there, step):
+    """The notes of a first installation tell what it replaces as Docker's default runtime."""
+    before = there.default_before
+    if before is None and step["verb"] == "install":
+        before = there.default_now
+    more = "" if before is None else f", default-runtime before: {before}"
+    return dict(step, running=step["running"] + more, installed=_progress.installed(step["version"]) + more)
 
 
 def _judge_licence(package, accepted):
@@ -109,14 +125,13 @@ def _judge_licence(package, accepted):
         )
 
 
-def _answer(name, reasons=(), refusal="", step=None, look=False, note=""):
+def _answer(name, reasons=(), refusal="", step=None, look=False):
     return {
         "action": name,
         "reasons": list(reasons),
         "refusal": refusal,
         "step": step,
         "look": look,
-        "note": note,
     }
 
 

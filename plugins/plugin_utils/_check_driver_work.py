@@ -69,7 +69,7 @@ def _nvidia(host):
 
 def _ascend(host):
     files = {part: _data.mapping(host.site.of(host.name, f"gpustack_ascend_{part}")) for part in ("driver", "firmware")}
-    work = _ascend_driver.action(host.facts, reboot=_wish(host, "gpustack_reboot", "fail"), **files)
+    work = _ascend_driver.action(host.facts, **files)
     facts = host.fact("drivers", "ascend") or {}
     found = ", ".join(f"{part} {facts[part]}" for part in files if facts.get(part)) or "none"
     if work["refusal"]:

@@ -211,7 +211,13 @@ def test_driver_of_a_host_without_cards_worries_nobody(tmp_path, tree):
         address.rename(tmp_path / address.name)
     answer(tree, "info", NOT_READY, 1)
     assert look(tmp_path) == (
-        {"driver": "25.2.0", "firmware": "7.7.0.6.236", "tool": "", "compatibility": ""},
+        {
+            "driver": "25.2.0",
+            "firmware": "7.7.0.6.236",
+            "firmware_installed": True,
+            "tool": "",
+            "compatibility": "",
+        },
         [],
         {},
     )
@@ -222,6 +228,7 @@ def test_cards_without_a_driver(tmp_path, tree):
     for package in ("driver", "firmware"):
         remove(tree, f"usr/local/Ascend/{package}/version.info")
     facts, cards, findings = look(tmp_path)
+    assert facts.pop("firmware_installed") is False
     assert set(facts.values()) == {""}
     assert {(card["memory_bytes"], card["health"]) for card in cards} == {(1, "unknown")}
     assert findings["ascend_driver_missing"]["found"].startswith("8 Ascend cards")
@@ -246,6 +253,8 @@ def test_versions_of_the_board_where_there_are_no_files(tmp_path, tree):
         remove(tree, f"usr/local/Ascend/{package}/version.info")
     facts, _cards, findings = look(tmp_path)
     assert (facts["driver"], facts["firmware"], findings) == ("25.2.0", "7.7.0.6.236", {})
+    # The factory's.
+    assert facts["firmware_installed"] is False
 
 
 def test_lost_card(tmp_path, tree):

@@ -287,6 +287,18 @@ def test_an_upgrade_begins_with_the_firmware(host):
     assert host.versions() == ("25.5.1", "7.8.0.6.201", "OK")
 
 
+def test_what_is_installed_again_replaces_itself(host):
+    host.has(*NEW)
+    for mode in ("--full", "--upgrade"):
+        assert host.install("driver", "25.5.1", mode, "--quiet")[0] == 0
+        assert host.install("firmware", "7.8.0.6.201", mode, "--quiet")[0] == 2
+    for mode in ("--install", "--install", "--upgrade"):
+        assert host.install("runtime", "7.3.0", mode)[0] == 0
+    assert host.daemon()["default-runtime"] == "ascend"
+    host.start()
+    assert host.versions() == ("25.5.1", "7.8.0.6.201", "OK")
+
+
 def test_half_an_upgrade_is_not_compatible_after_a_start(host):
     host.has(*OLD)
     assert host.install("firmware", "7.8.0.6.201", "--upgrade", "--quiet")[0] == 2

@@ -62,6 +62,7 @@ def host(driver="", firmware="", card="910b", system="debian", **more):
 def decide(facts, driver=None, firmware=None, **options):
     found = ascend_driver_action(facts, driver=driver or {}, firmware=firmware or {}, **options)
     summary = found.pop("summary")
+    assert {type(found.pop(name)) for name in ("left", "died")} == {list}
     assert "\n" not in summary
     assert (summary == "") == (found == NOTHING)
     assert (found["refusal"] != "") == (found["action"] == "refuse")
@@ -224,6 +225,8 @@ def test_a_step_tells_all_that_running_it_takes():
         "path": "/usr/local/Ascend/driver",
         "log": "/var/log/ascend_seclog/ascend_install.log",
         "variable": "gpustack_ascend_driver",
+        "running": "running: 25.5.1",
+        "finished": "finished: 25.5.1",
         "stdin": "",
         "reboot_reason": "the installer of Ascend driver 25.5.1 ran, and what it installed works after a reboot",
     }
@@ -237,15 +240,92 @@ def test_each_step_waits_for_a_reboot():
     assert [one["reason"] for one in found["reboot_reasons"]] == [one["reboot_reason"] for one in found["steps"]]
 
 
-def test_a_driver_is_not_changed_under_models_unless_they_may_stop():
+def test_a_driver_is_never_changed_under_models():
     others = [{"name": "web", "owner": "", "running": True}, {**MODEL, "name": "old-run", "running": False}]
     busy = {"engine": {"containers": [*others, MODEL]}}
-    found = decide(host("25.2.0", "7.7.0.6.236", **busy), **BOTH)
-    assert found["refusal"].startswith("deepseek-1-run run on the driver 25.2.0")
-    assert "gpustack_reboot: allow" in found["refusal"]
-    assert decide(host("25.2.0", "7.7.0.6.236", **busy), reboot="allow", **BOTH)["action"] == "upgrade"
+    for there in (host("25.2.0", "7.7.0.6.236", **busy), host("25.5.1", "7.7.0.6.236", **busy)):
+        found = decide(there, **BOTH)
+        assert found["refusal"].startswith(f"deepseek-1-run run on the driver {there['drivers']['ascend']['driver']}")
+        assert "put its worker into maintenance and stop them" in found["refusal"]
+        assert "gpustack_reboot" not in found["refusal"]
     assert decide(host("25.2.0", "7.7.0.6.236", engine={"containers": others}), **BOTH)["action"] == "upgrade"
     assert decide(host(**busy), **BOTH)["action"] == "install"
+
+
+def began(**notes):
+    """A host's manifest with these notes of driver and firmware."""
+    path = "/usr/local/Ascend"
+    entries = [
+        {"kind": "directory", "name": f"{path}/{part}", "by": "ascend_driver", **({"note": note} if note else {})}
+        for part, note in notes.items()
+    ]
+    return {"manifest": {"entries": entries}}
+
+
+@pytest.mark.parametrize(
+    ("driver", "firmware", "notes", "expected"),
+    [
+        # Died though its file tells the release: run again as it was begun, and in the order it was begun in.
+        ("25.5.1", "", {"driver": "running: 25.5.1"}, [FULL_DRIVER, FULL_FIRMWARE]),
+        ("25.5.1", "7.8.0.6.201", {"driver": "finished: 25.5.1", "firmware": "running: 7.8.0.6.201"}, [FULL_FIRMWARE]),
+        (
+            "25.2.0",
+            "7.8.0.6.201",
+            {"driver": "finished: 25.2.0", "firmware": "running: 7.8.0.6.201 over 7.7.0.6.236"},
+            [UP_FIRMWARE, UP_DRIVER],
+        ),
+        ("25.5.1", "7.8.0.6.201", {"driver": "running: 25.5.1 over 25.2.0"}, [UP_DRIVER]),
+        # Died before it wrote anything.
+        ("25.2.0", "7.8.0.6.201", {"driver": "running: 25.5.1 over 25.2.0"}, [UP_DRIVER]),
+        ("", "", {"driver": "running: 25.5.1"}, [FULL_DRIVER, FULL_FIRMWARE]),
+        # It died with the old one's files gone.
+        ("", "7.8.0.6.201", {"driver": "running: 25.5.1 over 25.2.0"}, [FULL_DRIVER]),
+        # Finished, or somebody else's since then.
+        ("25.5.1", "7.8.0.6.201", {"driver": "finished: 25.5.1", "firmware": "finished: 7.8.0.6.201"}, []),
+        ("25.5.1", "7.8.0.6.201", {"driver": "running: 25.2.0", "firmware": ""}, []),
+    ],
+)
+def test_an_installer_that_died_is_run_again(driver, firmware, notes, expected):
+    assert steps(decide(host(driver, firmware, **began(**notes)), **BOTH)) == expected
+
+
+def test_an_installer_that_died_is_told():
+    there = host("25.5.1", "7.8.0.6.201", **began(driver="running: 25.5.1", firmware="finished: 7.8.0.6.201"))
+    assert decide(there, **BOTH)["reasons"] == ["the installer of driver 25.5.1 was started and nobody saw it end well"]
+    assert ascend_driver_action(there)["died"] == ["driver"]
+
+
+def test_an_upgrade_notes_what_it_is_over():
+    noted = [one["running"] for one in decide(host("25.2.0", "7.7.0.6.236"), **BOTH)["steps"]]
+    assert noted == ["running: 7.8.0.6.201 over 7.7.0.6.236", "running: 25.5.1 over 25.2.0"]
+    again = decide(host("25.5.1", "7.8.0.6.201", **began(driver="running: 25.5.1 over 25.2.0")), **BOTH)
+    assert [one["running"] for one in again["steps"]] == ["running: 25.5.1 over 25.2.0"]
+
+
+def test_what_is_left_is_told_by_the_version_files_alone():
+    busy = {"engine": {"containers": [MODEL]}, **began(driver="running: 25.5.1")}
+    for driver, firmware, left in (
+        ("25.2.0", "7.8.0.6.201", ["driver"]),
+        ("25.5.1", "7.8.0.6.201", []),
+        ("", "", ["driver", "firmware"]),
+        ("25.5.1.0", "7.7", ["firmware"]),
+    ):
+        assert ascend_driver_action(host(driver, firmware, **busy), **BOTH)["left"] == left
+    assert ascend_driver_action(host(), driver=BOTH["driver"])["left"] == ["driver"]
+
+
+def test_the_first_package_beside_a_factory_firmware_is_an_installation():
+    told = {"driver": "25.5.1", "firmware": "7.1.0.5.220", "tool": "25.5.1", "compatibility": ""}
+    for more, expected in (
+        ({"firmware_installed": False}, FULL_FIRMWARE),
+        ({"firmware_installed": True}, UP_FIRMWARE),
+        # Facts of an older probe do not tell.
+        ({}, UP_FIRMWARE),
+    ):
+        found = decide(host(drivers={"ascend": {**told, **more}}), **BOTH)
+        assert steps(found) == [expected]
+    as_wanted = {**told, "firmware": "7.8.0.6.201", "firmware_installed": False}
+    assert steps(decide(host(drivers={"ascend": as_wanted}), **BOTH)) == []
 
 
 @pytest.mark.parametrize(
@@ -274,7 +354,7 @@ def test_a_line_tells_what_is_done_and_why():
 
 
 def test_facts_that_a_broken_host_gives_are_no_traceback():
-    assert ascend_driver_action({}) == {**NOTHING, "summary": ""}
+    assert ascend_driver_action({}) == {**NOTHING, "left": [], "died": [], "summary": ""}
     facts = {"accelerators": [{"vendor": "ascend"}], "drivers": None, "engine": None}
     assert ascend_driver_action(facts)["action"] == "refuse"
     assert ascend_driver_action(facts, **BOTH)["action"] == "refuse"
@@ -323,7 +403,7 @@ def recorded(note):
         (host(), runtime(), None, "none", True),
         (host(engine=KNOWS), runtime(), None, "none", True),
         (host(engine=KNOWS, manifest=recorded("finished: 26.1.0")), runtime(), None, "none", False),
-        (host(engine=KNOWS, manifest=recorded("default-runtime before: runc")), {}, None, "none", True),
+        (host(engine=KNOWS, manifest=recorded("installed: 26.1.0, default-runtime before: ")), {}, None, "none", True),
         (host(), {}, "", "refuse", False),
         (host(), {}, INFO, "none", False),
         (host(), runtime(), "", "install", False),
@@ -361,16 +441,44 @@ def test_the_runtime_s_installer_is_told_the_scene():
     assert (step["arguments"], step["verify"], step["timeout"]) == (["--install", "--install-scene=docker"], False, 300)
     older = INFO.replace("26.1.0", "26.0.1")
     upgrade = ascend_runtime_action(host(engine=KNOWS), runtime=runtime(), installed=older, accept_eula=True)
-    assert (upgrade["step"]["arguments"], upgrade["note"]) == (["--upgrade"], "upgrading")
+    assert (upgrade["step"]["arguments"], upgrade["step"]["running"]) == (["--upgrade"], "running: 26.1.0 over 26.0.1")
+    assert upgrade["step"]["installed"] == "installed: 26.1.0"
+
+
+def test_an_installer_of_the_runtime_that_died_is_run_again():
+    lab = {**KNOWS, "runtimes": ["runc"], "default_runtime": "ascend"}
+    for engine, note, installed, arguments in (
+        (lab, "running: 26.1.0, default-runtime before: lab", INFO, ["--install", "--install-scene=docker"]),
+        (lab, "running: 26.1.0, default-runtime before: lab", "", ["--install", "--install-scene=docker"]),
+        # Docker was restarted meanwhile.
+        (KNOWS, "running: 26.1.0, default-runtime before: lab", "", ["--install", "--install-scene=docker"]),
+        (KNOWS, "running: 26.1.0 over 26.0.1", INFO, ["--upgrade"]),
+        (KNOWS, "running: 26.1.0 over 26.0.1", INFO.replace("26.1.0", "26.0.1"), ["--upgrade"]),
+    ):
+        found = ascend_runtime_action(
+            host(engine=engine, manifest=recorded(note)), runtime=runtime(), installed=installed, accept_eula=True
+        )
+        assert (found["step"]["arguments"], found["step"]["running"], found["died"]) == (arguments, note, True)
+        # Whoever ran it is told by the info file whether it installed what it holds.
+        assert found["left"] == (installed != INFO)
+        assert found["reasons"] == ["the installer of 26.1.0 was started and nobody saw it end well"]
+    # The upgrade took the files of the old one along, and an installation makes itself Docker's default.
+    gone = host(engine={**KNOWS, "default_runtime": "lab"}, manifest=recorded("running: 26.1.0 over 26.0.1"))
+    step = ascend_runtime_action(gone, runtime=runtime(), installed="", accept_eula=True)["step"]
+    assert (step["verb"], step["running"]) == ("install", "running: 26.1.0, default-runtime before: lab")
+    ended = host(engine=lab, manifest=recorded("installed: 26.1.0, default-runtime before: lab"))
+    found = ascend_runtime_action(ended, runtime=runtime(), installed=INFO)
+    assert (found["step"], found["died"], found["unfinished"], found["restore"]) == (None, False, True, "lab")
 
 
 @pytest.mark.parametrize(
     ("note", "unfinished", "restore", "forget"),
     [
-        ("default-runtime before: runc", True, "", True),
-        ("default-runtime before: ", True, "", True),
-        ("default-runtime before: lab", True, "lab", False),
-        ("upgrading", True, "", False),
+        ("running: 26.1.0, default-runtime before: runc", True, "", True),
+        ("installed: 26.1.0, default-runtime before: runc", True, "", True),
+        ("installed: 26.1.0, default-runtime before: ", True, "", True),
+        ("installed: 26.1.0, default-runtime before: lab", True, "lab", False),
+        ("installed: 26.1.0", True, "", False),
         ("finished: 26.1.0", False, "", False),
     ],
 )
@@ -382,11 +490,8 @@ def test_the_manifest_remembers_docker_s_default_from_before(note, unfinished, r
 
 def test_what_is_recorded_first_is_not_replaced_by_what_the_installer_made():
     now = {**KNOWS, "runtimes": ["runc"], "default_runtime": "ascend"}
-    again = host(engine=now, manifest=recorded("default-runtime before: lab"))
-    assert ascend_runtime_action(again, runtime=runtime(), installed="", accept_eula=True)["note"] == (
-        "default-runtime before: lab"
-    )
-    first = host(engine={**now, "default_runtime": "lab"})
-    assert ascend_runtime_action(first, runtime=runtime(), installed="", accept_eula=True)["note"] == (
-        "default-runtime before: lab"
-    )
+    began_so = recorded("running: 26.1.0, default-runtime before: lab")
+    for facts in (host(engine=now, manifest=began_so), host(engine={**now, "default_runtime": "lab"})):
+        step = ascend_runtime_action(facts, runtime=runtime(), installed="", accept_eula=True)["step"]
+        assert step["running"] == "running: 26.1.0, default-runtime before: lab"
+        assert step["installed"] == "installed: 26.1.0, default-runtime before: lab"

@@ -64,11 +64,16 @@ def test_hosts_are_touched_only_where_a_fact_says_so(tmp_path):
         "wsl": {"engine": ENGINE, "wsl": True},
         "missing": {"engine": ENGINE},
         "somebody_s": {"engine": KNOWN},
-        "killed": {"engine": KNOWN, **recorded("default-runtime before: runc")},
+        "killed": {"engine": KNOWN, **recorded("installed: 26.1.0, default-runtime before: runc")},
+        # Its copy of the vendor's file may lie there.
+        "died": {"engine": KNOWN, **recorded("running: 26.1.0, default-runtime before: runc")},
         "forgotten": {"engine": ENGINE, **recorded("finished: 26.1.0")},
     }
     done = play(tmp_path, facts, PRESENT)
-    assert first_contact(done.stdout) == dict.fromkeys(["missing", "somebody_s", "killed", "forgotten"], LOOK)
+    assert first_contact(done.stdout) == {
+        **dict.fromkeys(["missing", "somebody_s", "killed", "forgotten"], LOOK),
+        "died": "Remove the file",
+    }
 
 
 def test_a_runtime_that_docker_has_is_left_alone_where_no_file_is_named(tmp_path):
@@ -131,7 +136,7 @@ def test_a_check_on_a_bare_host_tells_and_changes_nothing(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"bare: install Ascend Docker Runtime 26.1.0 from {RUN}, because there is none." in told(done.stdout)
     assert f'"{PATH}/ascend-docker-runtime"' in done.stdout.replace("\\", "")
-    assert "default-runtime before: " in done.stdout
+    assert "running: 26.1.0, default-runtime before: " in done.stdout
     assert not (tmp_path / "manifest.json").exists() and not (tmp_path / "daemon.json").exists()
 
 
@@ -151,7 +156,32 @@ def test_an_installer_that_ends_well_and_installs_nothing_is_found_out(tmp_path)
     ) in told(done.stdout)
     assert not (tmp_path / "daemon.json").exists() and not (tmp_path / "root-only").exists()
     # For the run after this one: what the installer of the vendor replaces.
-    assert '"default-runtime before: lab"' in (tmp_path / "manifest.json").read_text(encoding="utf-8")
+    assert '"running: 26.1.0, default-runtime before: lab"' in (tmp_path / "manifest.json").read_text(encoding="utf-8")
+
+
+def test_an_installer_of_a_run_that_died_runs_again_and_is_told_from_it(tmp_path):
+    run = tmp_path / RUN
+    run.write_text(f"#!/bin/sh\necho $* > {tmp_path}/log\n", encoding="utf-8")
+    file = {"file": str(run), "sha256": hashlib.sha256(run.read_bytes()).hexdigest()}
+    died = {"engine": KNOWN, **recorded("running: 26.1.0 over 26.0.1")}
+    step = {"arguments": ["--upgrade"], "codes": [0], "file": str(run), "name": RUN, "path": PATH, "timeout": 9}
+    step |= {"log": "a.log", "sha256": file["sha256"], "stdin": "Y", "url": "", "variable": "x", "verify": False}
+    step |= {"part": "runtime", "reboot_reason": "", "what": "Ascend Docker Runtime 26.1.0"}
+    step |= {"running": "running: 26.1.0 over 26.0.1", "installed": "installed: 26.1.0"}
+    include = {
+        "ansible.builtin.include_role": {"name": "inferops.gpustack.ascend_docker_runtime", "tasks_from": "install"},
+        "vars": {"ascend_docker_runtime_step": step},
+    }
+    local_file = {"content": base64.b64encode(b"version=v26.1.0").decode()}
+    # What the look at the info file gives stays as it is.
+    extra = {"__ascend_driver_directory": str(tmp_path / "root-only"), "__ascend_docker_runtime_info": local_file}
+    variables = {**PRESENT, "ansible_connection": "local", "gpustack_ascend_runtime": file}
+    done = play(
+        tmp_path, {"h": died}, variables, "-e", json.dumps(extra), tasks=[include], roles=(), defaults=local(tmp_path)
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "log").read_text(encoding="utf-8") == "--upgrade\n"
+    assert '"note": "installed: 26.1.0"' in (tmp_path / "manifest.json").read_text(encoding="utf-8")
 
 
 def test_a_daemon_json_that_the_installer_refuses_is_told_before_it_runs(tmp_path):
@@ -187,8 +217,8 @@ def variables_of_the_role(tmp_path, facts, names, info=None, **variables):
 
 def test_docker_is_told_the_runtime_and_its_default_from_before(tmp_path):
     names = ["settings", "forgets", "untold"]
-    began = recorded("default-runtime before: runc")
-    lab = recorded("default-runtime before: lab")
+    began = recorded("installed: 26.1.0, default-runtime before: runc")
+    lab = recorded("installed: 26.1.0, default-runtime before: lab")
     wish = {"gpustack_docker_default_runtime": "ascend"}
     for facts, variables, settings, forgets in (
         ({"engine": ENGINE, **began}, {}, {"runtimes": TOLD}, True),
@@ -230,7 +260,7 @@ def test_the_installer_s_choice_of_a_default_is_taken_back_without_a_restart(tmp
         "ansible.builtin.include_role": {"name": "inferops.gpustack.ascend_docker_runtime", "tasks_from": "docker"},
         "vars": {"__ascend_docker_runtime_info": {"content": base64.b64encode(INFO.encode()).decode()}},
     }
-    began = {"engine": KNOWN, **recorded("default-runtime before: runc")}
+    began = {"engine": KNOWN, **recorded("installed: 26.1.0, default-runtime before: runc")}
     file = tmp_path / "daemon.json"
     file.write_text(json.dumps({**owned, "default-runtime": "ascend"}), encoding="utf-8")
     variables = {**PRESENT, "ansible_connection": "local"}

@@ -44,6 +44,15 @@ def ascend(driver="", firmware="", **more):
     return {**facts, **more}
 
 
+def noted(**notes):
+    """What the manifest tells of driver and firmware."""
+    entries = [
+        {"kind": "directory", "name": f"/usr/local/Ascend/{part}", "by": "ascend_driver", "note": note}
+        for part, note in notes.items()
+    ]
+    return {"manifest": {"entries": entries}}
+
+
 def play(tmp_path, facts, variables, *arguments, tasks=(), roles=("inferops.gpustack.ascend_driver",), defaults=None):
     hosts = {
         name: {
@@ -74,13 +83,23 @@ def test_hosts_are_touched_only_where_a_fact_says_so(tmp_path):
         "well_and_busy": ascend("25.5.1", "7.8.0.6.201", engine={"containers": [MODEL]}),
         "nvidia": ascend(**nvidia),
         "no_cards": ascend(**{**nvidia, "accelerators": []}),
+        "finished": ascend("25.5.1", "7.8.0.6.201", **noted(driver="finished: 25.5.1")),
         "wsl": ascend(wsl=True),
         "missing": ascend(),
         "interrupted": ascend("25.5.1"),
         "old": ascend("25.2.0", "7.7.0.6.236"),
+        # Its copy of the vendor's file may lie there.
+        "died": ascend("25.5.1", "7.8.0.6.201", **noted(driver="running: 25.5.1")),
+        "died_and_nobody_names_the_file": ascend("25.5.1", "7.7", **noted(firmware="running: 7.7")),
     }
     done = play(tmp_path, facts, PRESENT)
-    assert first_contact(done.stdout) == {"missing": ASK, "interrupted": IN_USE, "old": IN_USE}
+    assert first_contact(done.stdout) == {
+        "missing": ASK,
+        "interrupted": IN_USE,
+        "old": IN_USE,
+        "died": "Remove the file",
+        "died_and_nobody_names_the_file": "Remove the file",
+    }
 
 
 def test_a_driver_that_nobody_names_a_file_for_is_left_alone(tmp_path):
@@ -126,10 +145,15 @@ def test_a_file_that_is_not_on_the_controller_is_refused_before_anything_changes
     assert f"missing: /nonexistent/{DRIVER} cannot be found on the controller." in told(done.stdout)
 
 
-def test_running_models_give_way_where_reboots_are_allowed(tmp_path):
-    busy = ascend("25.2.0", "7.7.0.6.236", engine={"containers": [MODEL]})
-    done = play(tmp_path, {"busy": busy}, {**PRESENT, "gpustack_reboot": "allow"})
-    assert first_contact(done.stdout) == {"busy": ASK}
+@pytest.mark.parametrize("reboot", ["fail", "allow", "never"])
+def test_a_driver_in_use_is_never_changed(tmp_path, reboot):
+    facts = {
+        "busy": ascend("25.2.0", "7.7.0.6.236", engine={"containers": [MODEL]}),
+        "asked": ascend("25.2.0", "7.7.0.6.236"),
+    }
+    done = play(tmp_path, facts, {**PRESENT, "gpustack_reboot": reboot})
+    assert first_contact(done.stdout) == {"asked": IN_USE}
+    assert "busy: deepseek-1-run run on the driver 25.2.0, which the vendor wants unused" in told(done.stdout)
 
 
 def test_a_check_on_a_bare_host_tells_and_changes_nothing(tmp_path):
@@ -184,31 +208,6 @@ def test_only_what_is_missing_is_installed_and_recorded(tmp_path):
     ):
         query = {"__ascend_driver_query": {"stdout_lines": lines}}
         assert variables_of_the_role(tmp_path, {**facts, **rocky}, ["missing"], query) == {"missing": missing}
-
-
-def test_processes_are_read_from_the_links_of_proc(tmp_path):
-    lines = ["/proc/4711/fd/5", "/proc/4711/fd/6", "/proc/88/fd/3"]
-    found = variables_of_the_role(tmp_path, ascend(), ["users"], {"__ascend_driver_open": {"stdout_lines": lines}})
-    assert found == {"users": ["4711", "88"]}
-
-
-def test_processes_are_told_with_their_names(tmp_path):
-    lines = [f"/proc/{number}/fd/5" for number in range(101, 110)]
-    # 102 ended before it was asked for its name.
-    asked = [
-        {"item": str(number), **({"content": "cHl0aG9uMwo="} if number != 102 else {})} for number in range(101, 109)
-    ]
-    extra = {"__ascend_driver_open": {"stdout_lines": lines}, "__ascend_driver_comm": {"results": asked}}
-    named = [f"{number} python3" for number in range(103, 109)]
-    found = variables_of_the_role(tmp_path, ascend(), ["holders"], extra)
-    assert found == {"holders": ["101 python3", "102", *named, "109"]}
-
-
-def test_models_that_start_meanwhile_do_not_hide_what_is_left(tmp_path):
-    busy = ascend("25.2.0", "7.8.0.6.201", engine={"containers": [MODEL]})
-    assert variables_of_the_role(tmp_path, busy, ["left"], {}) == {"left": ["driver"]}
-    done = ascend("25.5.1", "7.8.0.6.201", engine={"containers": [MODEL]})
-    assert variables_of_the_role(tmp_path, done, ["left"], {}) == {"left": []}
 
 
 INSTALLER = """#!/bin/sh
@@ -294,6 +293,61 @@ def test_an_installer_that_does_not_end_is_ended(tmp_path):
     done, _log, _path = run_file(tmp_path, "sleep 60", timeout=1)
     assert done.returncode != 0
     assert "did not end within 1 seconds on h." in told(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("rest", "note"),
+    [
+        ("echo Version=7.8.0.6.201 > {info}", "finished: 7.8.0.6.201"),
+        ("echo Version=7.8.0.6.201 > {info}; exit 1", "running: 7.8.0.6.201"),
+        ("exit 0", "running: 7.8.0.6.201"),
+    ],
+)
+def test_the_manifest_tells_an_installer_that_began_from_one_that_was_seen_to_end(tmp_path, rest, note):
+    root = tmp_path / "root"
+    for part, release in (("driver", "25.5.1"), ("firmware", "")):
+        (root / "usr/local/Ascend" / part).mkdir(parents=True)
+        (root / "usr/local/Ascend" / part / "version.info").write_text(f"Version={release}\n", encoding="utf-8")
+    path, run = tmp_path / "manifest.json", tmp_path / FIRMWARE
+    info = root / "usr/local/Ascend/firmware/version.info"
+    # What the manifest holds while it runs.
+    run.write_text(f"#!/bin/sh\ncp {path} {tmp_path}/before\n" + rest.format(info=info), encoding="utf-8")
+    step = {
+        "part": "firmware",
+        "verb": "install",
+        "what": "Ascend firmware 7.8.0.6.201",
+        "name": FIRMWARE,
+        "file": str(run),
+        "url": "",
+        "sha256": hashlib.sha256(run.read_bytes()).hexdigest(),
+        "version": "7.8.0.6.201",
+        "arguments": [],
+        "verify": False,
+        "codes": [0, 2],
+        "timeout": 5,
+        "path": "/usr/local/Ascend/firmware",
+        "log": "a.log",
+        "variable": "gpustack_ascend_firmware",
+        "running": "running: 7.8.0.6.201",
+        "finished": "finished: 7.8.0.6.201",
+        "stdin": "",
+        "reboot_reason": "",
+    }
+    include = {
+        "ansible.builtin.include_role": {"name": "inferops.gpustack.ascend_driver", "tasks_from": "step"},
+        "vars": {"ascend_driver_step": step},
+    }
+    defaults = {
+        "inferops.gpustack.manifest": {"path": str(path)},
+        "inferops.gpustack.host_facts": {"engine_socket": "/nonexistent"},
+    }
+    local = {"ansible_connection": "local", "host_probe_sysroot": str(root), **PRESENT}
+    extra = {"__ascend_driver_directory": str(tmp_path / "root-only")}
+    done = play(tmp_path, {"h": ascend()}, local, "-e", json.dumps(extra), tasks=[include], roles=(), defaults=defaults)
+    assert (done.returncode == 0) == note.startswith("finished"), done.stdout
+    assert '"note": "running: 7.8.0.6.201"' in (tmp_path / "before").read_text(encoding="utf-8")
+    (entry,) = json.loads(path.read_text(encoding="utf-8"))["entries"]
+    assert entry == {"kind": "directory", "name": "/usr/local/Ascend/firmware", "by": "ascend_driver", "note": note}
 
 
 def tasks(name):

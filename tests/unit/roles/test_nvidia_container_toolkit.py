@@ -47,6 +47,83 @@ def test_hosts_are_touched_only_where_docker_lacks_the_runtime(tmp_path):
     assert first_contact(play(tmp_path, facts, PRESENT).stdout) == {"unknown": ASK}
 
 
+def noted(note):
+    entry = {"kind": "package", "name": "nvidia-container-toolkit", "by": "nvidia_container_toolkit"}
+    return {"manifest": {"entries": [{**entry, "note": note}] if note is not None else []}}
+
+
+def test_a_run_that_died_before_the_packages_were_held_is_made_up_for(tmp_path):
+    facts = {
+        "finished": {"engine": KNOWN, **noted("finished: 1.20.0")},
+        "somebody_s": {"engine": KNOWN, **noted(None)},
+        "killed": {"engine": KNOWN, **noted("running: 1.20.0")},
+    }
+    assert first_contact(play(tmp_path, facts, PRESENT).stdout) == {"killed": ASK}
+
+
+def local(tmp_path):
+    return {
+        "inferops.gpustack.manifest": {"path": str(tmp_path / "manifest.json")},
+        "inferops.gpustack.docker_daemon_config": {"path": str(tmp_path / "daemon.json"), "validate": False},
+        "inferops.gpustack.host_facts": {"engine_socket": "/nonexistent"},
+    }
+
+
+def packages(tmp_path, facts, lines, tasks_from, *arguments, **variables):
+    """One file of tasks on this machine, which would have these packages."""
+    include = {
+        "ansible.builtin.include_role": {"name": "inferops.gpustack.nvidia_container_toolkit", "tasks_from": tasks_from}
+    }
+    given = {"__nvidia_container_toolkit_query": {"stdout_lines": lines}}
+    hosts = {"h": host_facts({**CARDS, **facts})}
+    plays = [{"hosts": "all", "gather_facts": False, "module_defaults": local(tmp_path), "tasks": [include]}]
+    everywhere = {**PRESENT, "ansible_connection": "local", **variables}
+    return run_playbook(tmp_path, plays, hosts, {}, everywhere, "-e", json.dumps(given), *arguments)
+
+
+def test_the_release_is_finished_once_it_is_held(tmp_path):
+    killed = {"engine": KNOWN, **noted("running: 1.21.0")}
+    done = packages(tmp_path, killed, four("1.19.1"), "finish", "--check", "--diff")
+    assert done.returncode == 0, done.stdout
+    # What is there, and not what was tried.
+    assert '"note": "finished: 1.19.1"' in done.stdout.replace("\\", "")
+    done = packages(tmp_path, {"engine": ENGINE}, [], "finish", "--check", "--diff")
+    assert '"note": "finished: 1.20.0"' in done.stdout.replace("\\", "")
+    names = [task["name"] for task in yaml.safe_load((ROLE / "tasks" / "finish.yml").read_text(encoding="utf-8"))]
+    assert names == ["Hold the packages at the release that is installed", "Record that the release is finished"]
+
+
+MODELS = [
+    {"name": "deepseek-1-run", "owner": "gpustack", "running": True},
+    {"name": "old-run", "owner": "gpustack", "running": False},
+    {"name": "gpustack-worker", "owner": "ours", "running": True},
+]
+
+
+def test_packages_are_not_installed_under_models(tmp_path):
+    busy = {"engine": {**ENGINE, "containers": MODELS}}
+    done = packages(tmp_path, busy, [], "install", "--check")
+    assert done.returncode != 0
+    text = " ".join(done.stdout.split())
+    assert "h: deepseek-1-run run there, and the scripts of these packages reload systemd" in text
+    assert "put its worker into maintenance and stop them" in text and "gpustack_docker_restart: allow" in text
+    assert "old-run" not in text and "Nothing was changed." in text
+    for facts, variables in (
+        (busy, {"gpustack_docker_restart": "allow"}),
+        ({"engine": {**ENGINE, "containers": MODELS[1:]}}, {}),
+    ):
+        done = packages(tmp_path, facts, [], "install", "--check", "--diff", **variables)
+        assert done.returncode == 0, done.stdout
+        assert '"note": "running: 1.20.0"' in done.stdout.replace("\\", "")
+
+
+def test_where_nothing_is_to_be_installed_models_run_on(tmp_path):
+    busy = {"engine": {**KNOWN, "containers": MODELS}}
+    done = play(tmp_path, {"h": busy}, PRESENT)
+    assert done.returncode == 0, done.stdout
+    assert first_contact(done.stdout) == {}
+
+
 def test_a_release_that_is_asked_for_is_looked_at(tmp_path):
     done = play(tmp_path, {"known": {"engine": KNOWN}}, {**PRESENT, "gpustack_toolkit_version": "1.19.1"})
     assert first_contact(done.stdout) == {"known": ASK}

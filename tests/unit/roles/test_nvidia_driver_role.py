@@ -14,6 +14,8 @@ from unit.roles.role_runner import first_contact, host_facts, run_playbook, told
 
 ROLE = REPOSITORY / "roles" / "nvidia_driver"
 PRESENT = {"gpustack_driver": "present"}
+IN_USE = "Ask which processes hold a card"
+JOURNAL = "Look for the journal that an interrupted dpkg leaves"
 RECORD = "Record the packages and files in the host's manifest"
 CARD = {"vendor": "nvidia", "pci_id": "10de:232c", "name": "H20-3e"}
 FABRIC = {"needed": False, "version": "", "running": False, "state": ""}
@@ -106,14 +108,14 @@ def test_hosts_are_touched_only_where_a_fact_says_so(tmp_path):
     done = play(tmp_path, facts, PRESENT)
     assert first_contact(done.stdout) == {
         "missing": RECORD,
-        "old": RECORD,
+        "old": IN_USE,
         "asleep": "Load the kernel module",
         "nouveau": "Record the file in the host's manifest",
         "killed_before_the_initial_ram_disk": "Record the file in the host's manifest",
         "off_by_a_digit": "Record the packages in the host's manifest",
         "stopped": "Have Fabric Manager run",
-        "killed": "Ask for the versions of all packages",
-        "upgraded_and_killed": "Ask for the versions of all packages",
+        "killed": JOURNAL,
+        "upgraded_and_killed": JOURNAL,
     }
 
 
@@ -153,6 +155,27 @@ def test_running_models_give_way_where_reboots_are_allowed(tmp_path):
     variables = {**PRESENT, "gpustack_driver_branch": "580", "gpustack_reboot": "allow"}
     done = play(tmp_path, {"busy": nvidia(old, engine={"containers": [model]})}, variables)
     assert first_contact(done.stdout) == {"busy": RECORD}
+
+
+def test_others_who_use_the_cards_are_asked_for_unless_reboots_are_allowed(tmp_path):
+    old = {**DRIVER, "loaded": "570.172.08", "installed": "570.172.08"}
+    worker = {"name": "gpustack-worker", "owner": "ours", "running": True}
+    facts = {
+        "old": nvidia(old, engine={"containers": [worker]}),
+        # Nobody can use what is not loaded.
+        "asleep": nvidia({**old, "loaded": ""}),
+        "missing": nvidia(NO_DRIVER),
+    }
+    for reboot, first in (("fail", IN_USE), ("never", IN_USE), ("allow", RECORD)):
+        done = play(tmp_path, facts, {**PRESENT, "gpustack_driver_branch": "580", "gpustack_reboot": reboot})
+        assert first_contact(done.stdout) == {"old": first, "asleep": RECORD, "missing": RECORD}
+
+
+def test_the_driver_s_own_and_gpustack_s_worker_do_not_count():
+    (include,) = [task for task in tasks("driver.yml") if "in_use" in str(task)]
+    assert include["vars"]["host_probe_devices"] == "/dev/nvidia*"
+    assert include["vars"]["host_probe_devices_spared"] == ["nvidia-persistenced", "nv-fabricmanager"]
+    assert include["vars"]["host_probe_devices_container"] == "gpustack-worker"
 
 
 def test_one_line_tells_what_is_done_before_it_is(tmp_path):
