@@ -334,9 +334,9 @@ class Change:
         if not isinstance(wanted, str) or not wanted or _container_runtimes.is_known(wanted, known):
             return []
         return [
-            f"default-runtime is {wanted}, and dockerd would know {_container_runtimes.listed(known)} and not start: enter "
-            f"{wanted} into runtimes, or correct default-runtime (gpustack_docker_default_runtime, "
-            "gpustack_docker_settings)"
+            f"dockerd would not start with default-runtime {wanted}: it would know "
+            f"{_container_runtimes.listed(known)}; enter {wanted} into runtimes, or correct default-runtime "
+            "(gpustack_docker_default_runtime, gpustack_docker_settings)"
         ]
 
 

@@ -744,13 +744,13 @@ def test_without_dockerd_nothing_is_read_instead(tmp_path):
         ({"default-runtime": None}, False),
     ],
 )
-def test_a_default_runtime_that_dockerd_would_not_know_is_refused(path, config, tmp_path, monkeypatch, settings, refused):
+def test_a_default_runtime_that_dockerd_would_not_know(path, config, tmp_path, monkeypatch, settings, refused):
     root = made_dockerd(tmp_path, "--add-runtime", "kata=/usr/bin/kata", "--add-runtime=crun=/usr/bin/crun")
     monkeypatch.setattr(docker_daemon_config, "Sysroot", lambda: Sysroot(str(root)))
     put(path, {"runtimes": VENDOR["runtimes"]})
     result = config(settings=settings)
     if refused:
-        assert "default-runtime is nvida, and dockerd would know ascend, crun, kata, runc and not start" in result["msg"]
+        assert "not start with default-runtime nvida: it would know ascend, crun, kata, runc;" in result["msg"]
         assert "gpustack_docker_default_runtime" in result["msg"]
         assert json.loads(path.read_text()) == {"runtimes": VENDOR["runtimes"]}
     else:
@@ -759,5 +759,5 @@ def test_a_default_runtime_that_dockerd_would_not_know_is_refused(path, config, 
 
 def test_a_runtime_that_is_the_default_is_not_taken_away(path, config):
     put(path, VENDOR)
-    assert "default-runtime is ascend, and dockerd would know" in config(state_of=["runtimes/ascend"])["msg"]
+    assert "would not start with default-runtime ascend: it would know " in config(state_of=["runtimes/ascend"])["msg"]
     assert config(state_of=["runtimes/ascend", "default-runtime"])["changed"] is True

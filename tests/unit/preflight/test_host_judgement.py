@@ -427,6 +427,155 @@ def test_an_ascend_host_is_told_of_its_vendors_runtime():
     assert finding.fix.startswith("install the Ascend Docker Runtime and enter ascend into runtimes of ")
 
 
+TOLD = {"runtimes": ["runc"], "configured_runtimes": []}
+BARE = {**NO_ENGINE, "configured_runtimes": []}
+RUNTIME = {
+    "file": "/srv/ascend/Ascend-docker-runtime_26.1.0_linux-aarch64.run",
+    "sha256": "0" * 64,
+}
+
+
+def one(made, kind):
+    """The one finding of a kind."""
+    (finding,) = (finding for unused, finding in pairs(made) if finding.id == kind)
+    return finding
+
+
+@pytest.mark.parametrize("engine", [TOLD, BARE])
+@pytest.mark.parametrize("mode", [{"gpustack_driver": "present"}, {"gpustack_container_runtime": "present"}])
+def test_the_toolkit_that_will_be_installed_is_named(engine, mode):
+    made = made_hosts.inventory({"inventory": mode, "facts": {"engine": engine}})
+    finding = one(made, "container_runtime_to_install")
+    assert (finding.severity, finding.where) == ("note", "NVIDIA Container Toolkit")
+    assert finding.fix == (
+        "nothing: site.yml installs nvidia-container-toolkit=1.20.0-1, nvidia-container-toolkit-base=1.20.0-1, "
+        "libnvidia-container-tools=1.20.0-1, libnvidia-container1=1.20.0-1 from "
+        "https://nvidia.github.io/libnvidia-container/stable/deb/$(ARCH), unless it is there, and enters nvidia into "
+        "runtimes of /etc/docker/daemon.json"
+    )
+
+
+@pytest.mark.parametrize("engine", [TOLD, BARE])
+def test_a_toolkit_that_cannot_be_installed_is_an_error_before_any_host_is_touched(engine):
+    wrong = {"gpustack_container_runtime": "present", "gpustack_toolkit_version": "newest"}
+    made = made_hosts.inventory({"inventory": wrong, "facts": {"engine": engine}})
+    finding = one(made, "container_runtime_not_installable")
+    assert (finding.severity, finding.where) == ("error", "NVIDIA Container Toolkit")
+    assert "gpustack_toolkit_version is 'newest'" in finding.fix
+
+
+@pytest.mark.parametrize(
+    ("version", "found"), [("", []), ("1.19.1", []), ("1.19", ["container_runtime_not_installable"])]
+)
+def test_a_toolkit_that_docker_knows_is_asked_for_only_with_a_release(version, found):
+    wish = {"gpustack_container_runtime": "present", "gpustack_toolkit_version": version}
+    assert kinds({"inventory": wish}) == found
+
+
+def on_ascend(engine, **wishes):
+    facts = {
+        "architecture": "aarch64",
+        "accelerators": [NPU],
+        "drivers": {"nvidia": None, "ascend": {"driver": "25.2.0", "tool": "25.2.0"}},
+        "engine": engine,
+    }
+    return made_hosts.inventory(
+        {"inventory": {**ON_ASCEND, "gpustack_container_runtime": "present", **wishes}, "facts": facts}
+    )
+
+
+@pytest.mark.parametrize("engine", [TOLD, BARE])
+@pytest.mark.parametrize(
+    ("wishes", "said"),
+    [
+        ({}, "There is no Ascend Docker Runtime, and nothing says which to install."),
+        ({"gpustack_ascend_runtime": RUNTIME}, "set gpustack_ascend_accept_eula: true if you do"),
+        ({"gpustack_ascend_runtime": {"file": RUNTIME["file"]}}, "gpustack_ascend_runtime has no sha256"),
+    ],
+)
+def test_an_ascend_runtime_that_cannot_be_installed_is_an_error(engine, wishes, said):
+    finding = one(on_ascend(engine, **wishes), "container_runtime_not_installable")
+    assert (finding.severity, finding.where) == ("error", "Ascend Docker Runtime")
+    assert finding.expected == "ascend, for 1 x ascend_910b"
+    assert said in finding.fix
+
+
+@pytest.mark.parametrize("engine", [TOLD, BARE])
+def test_the_ascend_runtime_that_will_be_installed_is_named(engine):
+    made = on_ascend(engine, gpustack_ascend_runtime=RUNTIME, gpustack_ascend_accept_eula=True)
+    finding = one(made, "container_runtime_to_install")
+    assert finding.severity == "note"
+    assert finding.fix == (
+        "nothing: site.yml runs Ascend-docker-runtime_26.1.0_linux-aarch64.run, unless that release is there, and "
+        "enters ascend into runtimes of /etc/docker/daemon.json"
+    )
+
+
+def test_an_ascend_runtime_that_docker_knows_stays():
+    assert pairs(on_ascend({})) == []
+    # Written by the vendor's installer before there was a Docker.
+    assert pairs(on_ascend({**BARE, "configured_runtimes": ["ascend"]})) == []
+
+
+def test_a_runtime_is_brought_for_the_cards_that_are_there():
+    made = on_ascend(TOLD)
+    made["hosts"]["h20-01"].update(gpustack_accelerator="nvidia_h20_3e")
+    finding = one(made, "container_runtime_not_installable")
+    assert finding.where == "Ascend Docker Runtime"
+    assert "container_runtime_to_install" not in [each.id for unused, each in pairs(made)]
+    made["facts"]["h20-01"]["accelerators"] = []
+    assert [each.id for unused, each in pairs(made)] == ["accelerator_not_found"]
+
+
+DEFAULT, SETTINGS = "gpustack_docker_default_runtime", "gpustack_docker_settings"
+UNKNOWN = ["default_runtime_unknown"]
+
+
+@pytest.mark.parametrize(
+    ("wishes", "engine", "found"),
+    [
+        ({DEFAULT: "nvida"}, {}, UNKNOWN),
+        ({DEFAULT: "nvida"}, BARE, UNKNOWN),
+        ({DEFAULT: ""}, {}, []),
+        ({DEFAULT: "nvidia"}, {}, []),
+        ({DEFAULT: "runc"}, BARE, []),
+        ({DEFAULT: "io.containerd.runc.v2"}, BARE, []),
+        ({DEFAULT: "kata"}, {"runtimes": ["kata", "nvidia", "runc"]}, []),
+        ({DEFAULT: "kata"}, {"configured_runtimes": ["kata"]}, []),
+        ({DEFAULT: "kata", SETTINGS: {"runtimes": {"kata": {"path": "/usr/bin/kata"}}}}, {}, []),
+        # On its way, of this host's cards only.
+        ({DEFAULT: "nvidia", "gpustack_driver": "present"}, BARE, ["container_runtime_to_install"]),
+        ({DEFAULT: "ascend", "gpustack_driver": "present"}, TOLD, ["container_runtime_to_install", *UNKNOWN]),
+        # Nobody writes it.
+        ({DEFAULT: "nvida", "gpustack_container_runtime": "skip"}, {}, []),
+        # Written whatever becomes of the runtimes, and before these.
+        ({SETTINGS: {"default-runtime": "nvida"}, "gpustack_container_runtime": "skip"}, {}, UNKNOWN),
+        ({SETTINGS: {"default-runtime": "nvidia"}}, {}, []),
+        (
+            {SETTINGS: {"default-runtime": "nvidia"}, "gpustack_driver": "present"},
+            TOLD,
+            ["container_runtime_to_install", *UNKNOWN],
+        ),
+        ({SETTINGS: {"default-runtime": 5}}, {}, []),
+        # Without /info nothing is known.
+        ({DEFAULT: "kata"}, {"kind": "", "runtimes": []}, []),
+        ({DEFAULT: "kata"}, {"runtimes": None}, []),
+    ],
+)
+def test_a_default_runtime_has_to_be_one_that_docker_knows(wishes, engine, found):
+    assert kinds({"inventory": wishes, "facts": {"engine": engine}}) == found
+
+
+def test_a_default_that_the_roles_bring_belongs_into_its_own_variable():
+    case = {
+        "inventory": {SETTINGS: {"default-runtime": "nvidia"}, "gpustack_driver": "present"},
+        "facts": {"engine": BARE},
+    }
+    finding = one(made_hosts.inventory(case), "default_runtime_unknown")
+    assert finding.where == "gpustack_docker_settings.default-runtime"
+    assert finding.fix == "write it into gpustack_docker_default_runtime instead, which is set once Docker knows nvidia"
+
+
 def test_a_server_needs_no_container_runtime_of_a_vendor():
     made = made_hosts.inventory({"facts": {"engine": {"runtimes": ["runc"], "configured_runtimes": []}, "ports": []}})
     made["groups"] = {"gpustack_server": ["h20-01"], "gpustack_worker": []}
