@@ -27,6 +27,12 @@ def kinds(case, **more):
     return [finding.id for unused, finding in pairs(made_hosts.inventory(case, **more))]
 
 
+def one(made, kind):
+    """The one finding of a kind."""
+    (finding,) = (finding for unused, finding in pairs(made) if finding.id == kind)
+    return finding
+
+
 def row(kind, severity="error", where="/some/place"):
     return {
         "id": kind,
@@ -211,6 +217,63 @@ def test_the_driver_of_windows_is_not_judged_by_the_table_of_linux():
     assert kinds({"facts": {"wsl": True, "drivers": {"nvidia": nothing}}}) == ["driver_missing"]
 
 
+@pytest.mark.parametrize("mode", ["check", "present"])
+def test_the_driver_of_windows_is_judged_whatever_is_asked_for(mode):
+    nothing = {"loaded": "", "installed": "", "userspace": ""}
+    case = {"inventory": {"gpustack_driver": mode}, "facts": {"wsl": True, "drivers": {"nvidia": nothing}}}
+    ((unused, finding),) = pairs(made_hosts.inventory(case))
+    assert (finding.id, finding.severity) == ("driver_missing", "error")
+    assert finding.expected.startswith("NVIDIA's driver for Windows, which WSL uses, for CUDA 13.0 in ")
+    assert finding.fix == (
+        "install or update NVIDIA's driver in Windows, branch 580 or later, then run wsl --shutdown there; inside WSL "
+        "nothing is installed"
+    )
+
+
+def test_driver_work_goes_by_the_cards_that_are_there():
+    # The inventory says NVIDIA, and the roles will find an Ascend card without a driver.
+    facts = {"accelerators": [NPU], "drivers": {"nvidia": None, "ascend": None}, "architecture": "aarch64"}
+    made = made_hosts.inventory({"inventory": {"gpustack_driver": "present"}, "facts": facts})
+    assert [finding.id for unused, finding in pairs(made)] == ["accelerator_differs", "driver_not_installable"]
+    assert one(made, "driver_not_installable").where == "Ascend driver"
+    # A server declares nothing, and the roles look after its cards all the same.
+    facts = {"drivers": {"nvidia": None}, "ports": []}
+    made = made_hosts.inventory(
+        {"inventory": {"gpustack_driver": "present", "gpustack_reboot": "allow"}, "facts": facts}
+    )
+    made["groups"] = {"gpustack_server": ["h20-01"], "gpustack_worker": []}
+    assert [finding.id for unused, finding in pairs(made)] == ["driver_to_install"]
+    made["facts"]["h20-01"]["accelerators"] = []
+    assert pairs(made) == []
+
+
+def switched(version, driver="595.58.03", **more):
+    """A host with NVSwitches and this Fabric Manager."""
+    fabric = {"needed": True, "version": version, "running": False, "state": ""}
+    release = dict.fromkeys(("loaded", "installed", "userspace"), driver)
+    return made_hosts.inventory(
+        {
+            "inventory": {"gpustack_driver": "present", **more},
+            "facts": {"switches": [{}], "drivers": {"nvidia": {**release, "fabric_manager": fabric}}},
+        }
+    )
+
+
+@pytest.mark.parametrize("version", ["", "580.95.05"])
+def test_fabric_manager_is_named_in_the_release_of_the_driver_that_is_there(version):
+    finding = one(switched(version), "driver_to_install")
+    assert finding.fix == (
+        "nothing: site.yml installs nvidia-fabricmanager=595.58.03-*, libnvidia-nscq=595.58.03-* from "
+        "https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/x86_64/; what needs a reboot afterwards "
+        "waits for gpustack_reboot"
+    )
+
+
+def test_a_fabric_manager_that_cannot_be_had_is_an_error():
+    finding = one(switched("", "610.30.01", gpustack_driver_source="distribution"), "driver_not_installable")
+    assert "Branch 610 of the driver is not known in Ubuntu's archive" in finding.fix
+
+
 def test_facts_of_an_older_probe_say_nothing_of_drivers():
     made = made_hosts.inventory()
     del made["facts"]["h20-01"]["drivers"]
@@ -362,6 +425,41 @@ def test_a_tool_that_fails_until_the_reboot_keeps_nobody_from_it(reasons, reboot
     assert [finding.severity for unused, finding in made if finding.id == "vendor_tool_fails"] == [severity]
 
 
+HALF = {
+    "gpustack_ascend_driver": {"file": "/srv/Ascend-hdk-910b-npu-driver_25.5.1_linux-aarch64.run", "sha256": "0" * 64},
+    "gpustack_ascend_firmware": {"file": "/srv/Ascend-hdk-910b-npu-firmware_7.8.0.6.201.run", "sha256": "1" * 64},
+}
+
+
+@pytest.mark.parametrize(
+    ("wishes", "firmware", "severity"),
+    [
+        # Killed between the two installers: the firmware is still to come.
+        ({"gpustack_driver": "present", **HALF}, "", "warning"),
+        ({"gpustack_driver": "present", **HALF}, "7.8.0.6.201", "error"),
+        ({"gpustack_driver": "check", **HALF}, "", "error"),
+        # Nothing is done where something is refused.
+        ({"gpustack_driver": "present", "gpustack_ascend_firmware": {"file": "/srv/x.zip"}}, "", "error"),
+    ],
+)
+def test_a_tool_that_fails_keeps_nobody_from_finishing_the_driver(wishes, firmware, severity):
+    facts = {
+        "architecture": "aarch64",
+        "accelerators": [NPU],
+        "drivers": {"nvidia": None, "ascend": {"driver": "25.5.1", "firmware": firmware, "tool": ""}},
+        "findings": [row("vendor_tool_fails", "error", "npu-smi")],
+    }
+    made = made_hosts.inventory({"inventory": {**ON_ASCEND, **wishes}, "facts": facts})
+    assert one(made, "vendor_tool_fails").severity == severity
+
+
+def test_a_tool_that_fails_under_a_driver_that_will_be_loaded_is_a_warning():
+    driver = {"loaded": "", "installed": "580.95.05", "userspace": "", "flavour": ""}
+    facts = {"drivers": {"nvidia": driver}, "findings": [row("vendor_tool_fails", "error", "nvidia-smi")]}
+    made = made_hosts.inventory({"inventory": {"gpustack_driver": "present"}, "facts": facts})
+    assert one(made, "vendor_tool_fails").severity == "warning"
+
+
 def test_images_will_lie_where_this_run_has_docker_keep_them():
     disks = [
         {"path": "/var/lib/docker", "mount": "/", "free_bytes": 10**9},
@@ -433,12 +531,6 @@ RUNTIME = {
     "file": "/srv/ascend/Ascend-docker-runtime_26.1.0_linux-aarch64.run",
     "sha256": "0" * 64,
 }
-
-
-def one(made, kind):
-    """The one finding of a kind."""
-    (finding,) = (finding for unused, finding in pairs(made) if finding.id == kind)
-    return finding
 
 
 @pytest.mark.parametrize("engine", [TOLD, BARE])
