@@ -12,6 +12,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
     _driver_needs,
     _nvidia_driver,
     _nvidia_packages,
+    _packages,
 )
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, note
 
@@ -88,7 +89,7 @@ _JUDGES = {"nvidia": _nvidia, "ascend": _ascend}
 
 def _nvidia_work(host, minimum):
     """(the packages, what is to be done with them), as the role asks for both."""
-    plan = _packages(host, minimum=minimum, **host.texts(_NVIDIA_PACKAGES))
+    plan = _plan(host, minimum=minimum, **host.texts(_NVIDIA_PACKAGES))
     wishes = {"minimum": minimum, "reboot": _reboot(host), **host.texts(_NVIDIA_ACTION)}
     return plan, _nvidia_driver.action(host.facts, plan, **wishes)
 
@@ -108,14 +109,11 @@ _LEFT = {"nvidia": _loads, "ascend": lambda host: bool(_ascend_work(host)["steps
 
 def _fabric_plan(host, release):
     """Fabric Manager in the release of the driver that is there, which may be another one than would be installed."""
-    return _packages(host, version=release, **host.texts(_PLACE))
+    return _plan(host, version=release, **host.texts(_PLACE))
 
 
-def _packages(host, **wishes):
-    try:
-        return {"problem": "", **_nvidia_packages.packages(host.facts, **wishes)}
-    except _nvidia_packages.NvidiaPackagesError as problem:
-        return {"problem": str(problem)}
+def _plan(host, **wishes):
+    return _packages.or_problem(_nvidia_packages.packages, host.facts, **wishes)
 
 
 def _reboot(host):

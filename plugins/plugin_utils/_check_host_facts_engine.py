@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _docker_packages
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _docker_packages, _packages
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error
 
 _WHERE = "Docker Engine"
@@ -41,8 +41,7 @@ def _installable(host, found):
     os_facts = host.fact("os")
     if not os_facts:
         return
-    try:
-        _docker_packages.packages(os_facts, host.vendors, **host.texts(_WISHES))
-    except _docker_packages.DockerPackagesError as problem:
+    plan = _packages.or_problem(_docker_packages.packages, os_facts, host.vendors, **host.texts(_WISHES))
+    if plan["problem"]:
         expected = "an engine, or packages of one for this host"
-        yield error("engine_not_installable", _WHERE, found, expected, str(problem))
+        yield error("engine_not_installable", _WHERE, found, expected, plan["problem"])

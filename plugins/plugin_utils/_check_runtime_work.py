@@ -14,6 +14,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
     _check_host_facts_cards,
     _data,
     _nvidia_toolkit,
+    _packages,
 )
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, note
 
@@ -47,13 +48,10 @@ def _nvidia(host, is_known):
     # As the role: packages are asked for only where that may lead to something.
     if is_known and "version" not in wishes:
         return "", ""
-    try:
-        plan = _nvidia_toolkit.packages(host.fact("os"), **wishes)
-    except _nvidia_toolkit.NvidiaToolkitError as problem:
-        return str(problem), ""
-    if is_known:
-        # Which release is there, the role will see.
-        return "", ""
+    plan = _packages.or_problem(_nvidia_toolkit.packages, host.fact("os"), **wishes)
+    if plan["problem"] or is_known:
+        # Which release Docker's is, the role will see.
+        return plan["problem"], ""
     return "", f"installs {', '.join(plan['packages'])} from {plan['repository']['url']}, unless it is there"
 
 
