@@ -85,15 +85,11 @@ _value:
       type: list
 """
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _docker_packages
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _docker_packages, _packages
 
 
-def docker_packages(os_facts, vendors=(), source="docker-ce", version="", mirror=_docker_packages.MIRROR):
-    arguments = [_data.plain(value) for value in (os_facts, vendors, source, version, mirror)]
-    try:
-        return dict(_docker_packages.packages(*arguments), problem="")
-    except _docker_packages.DockerPackagesError as error:
-        return {"problem": str(error)}
+def docker_packages(os_facts, *wishes, **options):
+    return _packages.or_problem(_docker_packages.packages, os_facts, *wishes, **options)
 
 
 class FilterModule:

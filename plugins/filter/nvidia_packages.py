@@ -124,14 +124,11 @@ _value:
       type: dict
 """
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _nvidia_packages
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _nvidia_packages, _packages
 
 
 def nvidia_packages(host, **options):
-    try:
-        return dict(_nvidia_packages.packages(_data.plain(host), **_data.plain(options)), problem="")
-    except _nvidia_packages.NvidiaPackagesError as error:
-        return {"problem": str(error)}
+    return _packages.or_problem(_nvidia_packages.packages, host, **options)
 
 
 class FilterModule:

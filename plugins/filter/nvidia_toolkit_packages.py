@@ -65,14 +65,11 @@ _value:
       type: dict
 """
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _nvidia_toolkit
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _nvidia_toolkit, _packages
 
 
 def nvidia_toolkit_packages(os_facts, **options):
-    try:
-        return dict(_nvidia_toolkit.packages(_data.plain(os_facts), **_data.plain(options)), problem="")
-    except _nvidia_toolkit.NvidiaToolkitError as error:
-        return {"problem": str(error)}
+    return _packages.or_problem(_nvidia_toolkit.packages, os_facts, **options)
 
 
 class FilterModule:

@@ -110,6 +110,17 @@ def flags(arguments):
     return found, config
 
 
+def added_runtimes(sysroot):
+    """Names of the runtimes that dockerd has as flags: --add-runtime name=path."""
+    found = set()
+    for arguments in command_lines(sysroot).values():
+        for word, following in zip(arguments, [*arguments[1:], ""]):
+            flag, equals, value = word.partition("=")
+            if flag.lstrip("-") == "add-runtime" and flag.startswith("-"):
+                found.add((value if equals else following).partition("=")[0])
+    return found
+
+
 def options(document):
     """The options that a daemon.json sets, as dockerd counts them."""
     names = set()

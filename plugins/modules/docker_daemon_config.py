@@ -21,7 +21,7 @@ description:
     or later.
   - A key that C(dockerd) has as a flag as well is refused, because C(dockerd) does not start with both. The flags are
     those of the running C(dockerd), and where none runs those of its systemd unit. So is C(live-restore) on a member
-    of a swarm.
+    of a swarm, and a C(default-runtime) that is neither C(runc) nor C(io.containerd.*) and that nobody enters.
   - The module does not touch the daemon; RV(action) says what it needs. Until O(taken_up) says that it was done, a
     file beside O(path), C(.daemon.json.gpustack-pending), keeps it. So a run that is killed after it wrote the file,
     and one that was told not to restart the daemon, leave word for the next.
@@ -159,6 +159,7 @@ import time
 
 from ansible_collections.inferops.gpustack.plugins.module_utils import (
     _atomic_file,
+    _container_runtimes,
     _daemon_json,
     _daemon_secrets,
     _dockerd,
@@ -325,7 +326,18 @@ class Change:
                 "dockerd is a member of a swarm and does not start with live-restore: leave the swarm (docker swarm "
                 "leave), or set live-restore to false"
             )
-        return found
+        return found + self._unknown_runtime(sysroot)
+
+    def _unknown_runtime(self, sysroot):
+        wanted, entered = self.after.get("default-runtime"), self.after.get("runtimes")
+        known = {*_dockerd.added_runtimes(sysroot), *(entered if isinstance(entered, dict) else ())}
+        if not isinstance(wanted, str) or not wanted or _container_runtimes.is_known(wanted, known):
+            return []
+        return [
+            f"dockerd would not start with default-runtime {wanted}: it would know "
+            f"{_container_runtimes.listed(known)}; enter {wanted} into runtimes, or correct default-runtime "
+            "(gpustack_docker_default_runtime, gpustack_docker_settings)"
+        ]
 
 
 def judged(module, change, name):

@@ -12,6 +12,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
     _driver_needs,
     _nvidia_driver,
     _nvidia_packages,
+    _packages,
 )
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, note
 
@@ -24,40 +25,44 @@ _NVIDIA_ACTION = {
     "version": "gpustack_driver_version",
     "module": "gpustack_driver_module",
 }
-_NVIDIA_PACKAGES = {
-    **_NVIDIA_ACTION,
+_PLACE = {
     "source": "gpustack_driver_source",
     "mirror": "gpustack_nvidia_mirror",
     "keyring_sha256": "gpustack_nvidia_keyring_sha256",
 }
+_NVIDIA_PACKAGES = {**_NVIDIA_ACTION, **_PLACE}
 
 
 def of(host):
-    yield from {"nvidia": _nvidia, "ascend": _ascend}[host.profile["vendor"]](host)
+    """Judged by the cards that are there, as the roles go by them."""
+    for vendor in host.vendors:
+        yield from _JUDGES.get(vendor, lambda host: ())(host)
+
+
+def is_left(host):
+    """Whether this run still brings a driver, without which no tool of the vendor can work."""
+    return host.driver_mode == "present" and any(vendor in _LEFT and _LEFT[vendor](host) for vendor in host.vendors)
 
 
 def _nvidia(host):
     minimum = _driver_needs.oldest(host.plans)
-    plan = _nvidia_plan(host, minimum)
-    work = _nvidia_driver.action(
-        host.facts,
-        plan,
-        minimum=minimum,
-        reboot=_wish(host, "gpustack_reboot", "fail"),
-        **_wishes(host, _NVIDIA_ACTION),
-    )
+    plan, work = _nvidia_work(host, minimum)
     found = _there(host)
-    if work["refusal"]:
-        yield error("driver_not_installable", _NVIDIA, found, f"{minimum} or later", work["refusal"])
+    fabric = _fabric_plan(host, work["fabric"]) if work["fabric"] else plan
+    refusal = work["refusal"] or (work["fabric"] and fabric["problem"])
+    if refusal:
+        yield error("driver_not_installable", _NVIDIA, found, f"{minimum} or later", refusal)
     elif work["driver"] or work["fabric"]:
-        packages = [*plan["packages"], *plan["headers"], *plan["fabric_packages"]]
-        packages = packages if work["driver"] else plan["fabric_packages"]
+        packages = (
+            [*plan["packages"], *([] if host.fact("kernel_headers") else plan["headers"])] if work["driver"] else []
+        )
         yield note(
             "driver_to_install",
             _NVIDIA,
             found,
             "; ".join(work["reasons"]),
-            f"nothing: site.yml installs {', '.join(packages)} from {_place(plan)}; {_AFTERWARDS}",
+            f"nothing: site.yml installs {', '.join([*packages, *fabric['fabric_packages']])} from {_place(fabric)}; "
+            f"{_AFTERWARDS}",
         )
     elif work["load"] or work["start_fabric"]:
         what = "loads the module" if work["load"] else "starts Fabric Manager"
@@ -68,10 +73,9 @@ def _nvidia(host):
 
 
 def _ascend(host):
-    files = {part: _data.mapping(host.site.of(host.name, f"gpustack_ascend_{part}")) for part in ("driver", "firmware")}
-    work = _ascend_driver.action(host.facts, **files)
+    work = _ascend_work(host)
     facts = host.fact("drivers", "ascend") or {}
-    found = ", ".join(f"{part} {facts[part]}" for part in files if facts.get(part)) or "none"
+    found = ", ".join(f"{part} {facts[part]}" for part in _ascend_driver.PARTS if facts.get(part)) or "none"
     if work["refusal"]:
         yield error("driver_not_installable", _ASCEND, found, "driver and firmware that go together", work["refusal"])
     elif work["steps"]:
@@ -80,24 +84,40 @@ def _ascend(host):
         yield note("driver_to_install", _ASCEND, found, why, f"nothing: site.yml runs {names}; {_AFTERWARDS}")
 
 
-def _nvidia_plan(host, minimum):
-    try:
-        return {
-            "problem": "",
-            **_nvidia_packages.packages(host.facts, minimum=minimum, **_wishes(host, _NVIDIA_PACKAGES)),
-        }
-    except _nvidia_packages.NvidiaPackagesError as problem:
-        return {"problem": str(problem)}
+_JUDGES = {"nvidia": _nvidia, "ascend": _ascend}
 
 
-def _wishes(host, names):
-    """The options of these names that the inventory sets."""
-    given = {option: host.site.text(host.name, name) for option, name in names.items()}
-    return {option: value for option, value in given.items() if value}
+def _nvidia_work(host, minimum):
+    """(the packages, what is to be done with them), as the role asks for both."""
+    plan = _plan(host, minimum=minimum, **host.texts(_NVIDIA_PACKAGES))
+    wishes = {"minimum": minimum, "reboot": _reboot(host), **host.texts(_NVIDIA_ACTION)}
+    return plan, _nvidia_driver.action(host.facts, plan, **wishes)
 
 
-def _wish(host, name, otherwise):
-    return host.site.text(host.name, name) or otherwise
+def _ascend_work(host):
+    files = {part: _data.mapping(host.site.of(host.name, f"gpustack_ascend_{part}")) for part in _ascend_driver.PARTS}
+    return _ascend_driver.action(host.facts, **files)
+
+
+def _loads(host):
+    work = _nvidia_work(host, _driver_needs.oldest(host.plans))[1]
+    return work["driver"] or work["load"]
+
+
+_LEFT = {"nvidia": _loads, "ascend": lambda host: bool(_ascend_work(host)["steps"])}
+
+
+def _fabric_plan(host, release):
+    """Fabric Manager in the release of the driver that is there, which may be another one than would be installed."""
+    return _plan(host, version=release, **host.texts(_PLACE))
+
+
+def _plan(host, **wishes):
+    return _packages.or_problem(_nvidia_packages.packages, host.facts, **wishes)
+
+
+def _reboot(host):
+    return host.site.text(host.name, "gpustack_reboot") or "fail"
 
 
 def _there(host):

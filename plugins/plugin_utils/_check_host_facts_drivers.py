@@ -17,23 +17,28 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import listed
 
 _WHERE = {"nvidia": "NVIDIA driver", "ascend": "Ascend driver"}
+# Its releases have other numbers.
+_OF_WINDOWS = "NVIDIA's driver for Windows, which WSL uses"
 # The plan reports it too, of a deployment and all its hosts.
 _TOO_OLD = "driver_too_old"
 
 
 def check(host):
-    vendor = host.profile.get("vendor")
-    there = any(card.get("vendor") == vendor for card in host.cards)
     # Facts of an older release say nothing of drivers.
-    if there and vendor in _WHERE and "drivers" in host.facts:
-        judges = {"present": _check_driver_work.of, "skip": lambda host: ()}
-        yield from judges.get(host.driver_mode, {"nvidia": _nvidia, "ascend": _ascend}[vendor])(host)
+    if "drivers" not in host.facts or host.driver_mode == "skip":
+        return
+    # Under WSL the roles install nothing: the driver is that of Windows.
+    if host.driver_mode == "present" and not host.fact("wsl"):
+        yield from _check_driver_work.of(host)
+    elif host.profile.get("vendor") in host.vendors:
+        yield from {"nvidia": _nvidia, "ascend": _ascend}.get(host.profile["vendor"], lambda host: ())(host)
 
 
 def _nvidia(host):
     driver = _data.mapping(host.fact("drivers", "nvidia"))
     if not any(driver.get(key) for key in ("installed", "userspace", "loaded")):
-        yield _missing(host, f"{_driver_needs.oldest(host.plans)} or later", _newer_branch(host))
+        oldest = f"{_driver_needs.oldest(host.plans)} or later"
+        yield _missing(host, _OF_WINDOWS if host.fact("wsl") else oldest, _newer_branch(host))
     there = _site_plan.driver(host.facts)
     if there:
         yield from _too_old(host, there)
@@ -87,6 +92,11 @@ def _too_old(host, there):
 
 def _newer_branch(host):
     branch = _driver_needs.branch(host.plans)
+    if host.fact("wsl"):
+        return (
+            f"install or update NVIDIA's driver in Windows, branch {branch} or later, then run wsl --shutdown there; "
+            "inside WSL nothing is installed"
+        )
     return f"install NVIDIA driver branch {branch} or later, or set gpustack_driver: present to have that done"
 
 

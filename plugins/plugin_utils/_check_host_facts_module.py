@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _check_driver_work
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import SEVERITIES, Finding
 
 _FIELDS = ("id", "severity", "where", "found", "expected", "fix", "source")
@@ -52,8 +53,8 @@ def _replaced(finding):
 
 
 def _severity(host, found):
-    if found["id"] == "vendor_tool_fails" and _is_rebooted(host):
-        # A new driver or firmware works after it.
+    if found["id"] == "vendor_tool_fails" and (_is_rebooted(host) or _check_driver_work.is_left(host)):
+        # A new driver or firmware works after that.
         return "warning"
     if host.driver_mode == "skip" and found["id"] in _DRIVER_WORK:
         return "note"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _packages
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._packages import PackagesError, numbers
 
 DATA = "docker_packages.yml"
 MIRROR = "https://download.docker.com"
@@ -19,19 +20,15 @@ OWN_ENGINE = "Or install Docker Engine and the Python module requests yourself: 
 VERSION = re.compile(r"^\d+(\.\d+){0,2}\Z")
 
 
-class DockerPackagesError(ValueError):
-    """What was asked for cannot be installed on this host, with the reason."""
-
-
 def packages(os_facts, vendors=(), source="docker-ce", version="", mirror=MIRROR):
     data = _data.load(DATA)
     if source not in data["sources_of_packages"]:
         known = ", ".join(data["sources_of_packages"])
-        raise DockerPackagesError(f"gpustack_docker_source is {source!r}; there are: {known}.")
-    system = _system(data, os_facts)
+        raise PackagesError(f"gpustack_docker_source is {source!r}; there are: {known}.")
+    system = _packages.system(data, os_facts, "Docker", OWN_ENGINE)
     place = system.get(source)
     if place is None:
-        raise DockerPackagesError(
+        raise PackagesError(
             f"{system['name']} has no Docker Engine of its own. Set gpustack_docker_source: docker-ce. {OWN_ENGINE}"
         )
     _judge_wish(data, version, vendors, source, place)
@@ -73,44 +70,14 @@ def _need(limits):
     return f"{need}: {limits['why']}"
 
 
-def _system(data, os_facts):
-    named = [system for system in data["systems"] if system["id"] == os_facts.get("id")]
-    versions = (os_facts.get("version_id"), str(os_facts.get("major")))
-    for system in named:
-        if system["version"] in versions:
-            return system
-    near = data["nearest_id"].get(os_facts.get("id")) or data["nearest_family"].get(os_facts.get("family"))
-    candidates = named or [system for system in data["systems"] if system["id"] == near] or data["systems"]
-    if candidates is data["systems"]:
-        advice = "They are known for " + ", ".join(system["name"] for system in candidates)
-    else:
-        advice = "The nearest known system is " + min(candidates, key=lambda one: _distance(one, os_facts))["name"]
-    it = (
-        os_facts.get("pretty")
-        or " ".join(filter(None, (os_facts.get("id"), os_facts.get("version_id"))))
-        or "this system"
-    )
-    raise DockerPackagesError(f"Docker's packages are not known for {it}. {advice}. {OWN_ENGINE}")
-
-
-def _distance(system, os_facts):
-    known, there = _numbers(system["version"]), _numbers(os_facts.get("version_id")) or [os_facts.get("major") or 0]
-    return [abs(a - b) for a, b in zip(known + [0, 0], there + [0, 0])]
-
-
-def _numbers(version):
-    found = re.match(r"\D?([0-9]{1,9}(?:\.[0-9]{1,9})*)(?![0-9])", version or "")
-    return [int(part) for part in found.group(1).split(".")] if found else []
-
-
 def _ranges(data, vendors):
     return [data["ranges"][vendor] for vendor in sorted(set(vendors)) if vendor in data["ranges"]]
 
 
 def _within(version, limits):
-    parts = _numbers(version)
+    parts = numbers(version)
     # "29" as a wish is every release of 29, "18" the newest of 18.
-    return _numbers(limits["from"])[: len(parts)] <= parts and parts < _numbers(limits["below"])
+    return numbers(limits["from"])[: len(parts)] <= parts and parts < numbers(limits["below"])
 
 
 def _judge_wish(data, version, vendors, source, place):
@@ -118,27 +85,21 @@ def _judge_wish(data, version, vendors, source, place):
         return
     wish = f"gpustack_docker_version is {version}"
     if not VERSION.match(version):
-        raise DockerPackagesError(f"{wish}; it is a release of Docker or its first parts, such as 28 or 28.5.2.")
+        raise PackagesError(f"{wish}; it is a release of Docker or its first parts, such as 28 or 28.5.2.")
     if source != "docker-ce":
-        raise DockerPackagesError(
+        raise PackagesError(
             f"{wish}, and the distribution has the one version that it has. Leave the version out, or set "
             "gpustack_docker_source: docker-ce."
         )
     for limits in _ranges(data, vendors):
         if not _within(version, limits):
-            raise DockerPackagesError(f"{wish}; {_need(limits)}. Leave it out to have {limits['install']}.")
+            raise PackagesError(f"{wish}; {_need(limits)}. Leave it out to have {limits['install']}.")
     if ".".join(version.split(".")[:2]) in data["avoided"]["releases"]:
         releases = ", ".join(data["avoided"]["releases"])
-        raise DockerPackagesError(f"{wish}; {releases} are not installed: {data['avoided']['why']}.")
+        raise PackagesError(f"{wish}; {releases} are not installed: {data['avoided']['why']}.")
     newest = place.get("newest")
-    if (
-        newest
-        and _numbers(version) > _numbers(newest)[: len(_numbers(version))]
-        and not version.startswith(newest + ".")
-    ):
-        raise DockerPackagesError(
-            f"{wish}; Docker's packages for this system end with {newest}. Leave it out to have that."
-        )
+    if newest and numbers(version) > numbers(newest)[: len(numbers(version))] and not version.startswith(newest + "."):
+        raise PackagesError(f"{wish}; Docker's packages for this system end with {newest}. Leave it out to have that.")
 
 
 def _wanted(data, version, vendors, place):
@@ -151,7 +112,7 @@ def _pattern(version):
     """28 and 28.5 are any release of theirs; 28.5.2 is itself, which packages before 23 follow with a tilde."""
     if version.count(".") < 2:
         return version + ".*"
-    return version + ("~*" if _numbers(version)[0] < 23 else "-*")
+    return version + ("~*" if numbers(version)[0] < 23 else "-*")
 
 
 def _spec(data, manager, name, version):

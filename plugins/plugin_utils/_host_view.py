@@ -50,6 +50,11 @@ class HostView:
         pci_ids = self.profile.get("pci_ids") or ()
         return [card for card in self.cards if card.get("profile") == self.accelerator or card.get("pci_id") in pci_ids]
 
+    @functools.cached_property
+    def vendors(self):
+        """Of the cards that are there, which the roles go by; what the inventory declares may contradict them."""
+        return sorted({str(card.get("vendor")) for card in self.cards})
+
     @property
     def replaces_podman(self):
         """Whether container_engine may put Docker in the place of podman-docker here."""
@@ -65,6 +70,11 @@ class HostView:
     def runtime_mode(self):
         """The same of the vendor's container runtime."""
         return self.site.text(self.name, "gpustack_container_runtime") or self.driver_mode
+
+    def texts(self, names):
+        """{option: text} of the variables that the inventory sets, from {option: variable}."""
+        given = {option: self.site.text(self.name, name) for option, name in names.items()}
+        return {option: value for option, value in given.items() if value}
 
     def rows(self, *keys):
         return self.fact(*keys) or []

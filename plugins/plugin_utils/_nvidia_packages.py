@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _driver_needs, _nvidia_module
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _driver_needs, _nvidia_module, _packages
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._driver_needs import is_below
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._packages import PackagesError
 
 DATA = "nvidia_packages.yml"
 MIRROR = "https://developer.download.nvidia.com"
@@ -23,19 +24,15 @@ UBUNTU_KERNEL = re.compile(r"^(\d+\.\d+)\.\d+-\d+-(\w[\w-]*)\Z")
 OWN_DRIVER = "Or install the driver yourself and leave gpustack_driver at check: one that will do is left as it is."
 
 
-class NvidiaPackagesError(ValueError):
-    """What was asked for cannot be installed on this host, with the reason."""
-
-
 def packages(host, branch="", version="", module="auto", source="nvidia", mirror=MIRROR, minimum="", keyring_sha256=""):
     """host: ansible_facts.gpustack_host. minimum: the oldest driver that will do."""
     data = _data.load(DATA)
     _judge_options(branch, version, module, source)
     if host.get("wsl"):
-        raise NvidiaPackagesError(
+        raise PackagesError(
             "WSL uses the NVIDIA driver of Windows. Install or update it there; a driver for Linux would break it."
         )
-    system = _system(data, host.get("os") or {})
+    system = _packages.system(data, host.get("os") or {}, "NVIDIA", OWN_DRIVER)
     architecture = _architecture(data, host, system)
     kind = data["kinds"][system["kind"]]
     _judge_source(system, kind, source)
@@ -85,48 +82,23 @@ def _judge_options(branch, version, module, source):
         ("gpustack_driver_source", source, SOURCES),
     ):
         if value not in choices:
-            raise NvidiaPackagesError(f"{name} is {value!r}; there are: {', '.join(choices)}.")
+            raise PackagesError(f"{name} is {value!r}; there are: {', '.join(choices)}.")
     if branch and not BRANCH.match(branch):
-        raise NvidiaPackagesError(f'gpustack_driver_branch is {branch!r}; it is a branch such as "580".')
+        raise PackagesError(f'gpustack_driver_branch is {branch!r}; it is a branch such as "580".')
     if version and not VERSION.match(version):
-        raise NvidiaPackagesError(f'gpustack_driver_version is {version!r}; it is a release such as "580.95.05".')
+        raise PackagesError(f'gpustack_driver_version is {version!r}; it is a release such as "580.95.05".')
     if version and branch and branch != version.split(".")[0]:
-        raise NvidiaPackagesError(
+        raise PackagesError(
             f"gpustack_driver_version is {version} and gpustack_driver_branch is {branch}. Leave one of them out: the "
             "version tells the branch."
         )
-
-
-def _system(data, os_facts):
-    named = [system for system in data["systems"] if system["id"] == os_facts.get("id")]
-    versions = (os_facts.get("version_id"), str(os_facts.get("major")))
-    for system in named:
-        if system["version"] in versions:
-            return system
-    near = data["nearest_id"].get(os_facts.get("id")) or data["nearest_family"].get(os_facts.get("family"))
-    candidates = named or [system for system in data["systems"] if system["id"] == near]
-    if candidates:
-        advice = "The nearest known system is " + min(candidates, key=lambda one: _distance(one, os_facts))["name"]
-    else:
-        advice = "They are known for " + ", ".join(system["name"] for system in data["systems"])
-    it = os_facts.get("pretty") or " ".join(filter(None, (os_facts.get("id"), os_facts.get("version_id"))))
-    raise NvidiaPackagesError(f"NVIDIA's packages are not known for {it or 'this system'}. {advice}. {OWN_DRIVER}")
-
-
-def _distance(system, os_facts):
-    there = _numbers(os_facts.get("version_id")) or [os_facts.get("major") or 0]
-    return [abs(a - b) for a, b in zip(_numbers(system["version"]) + [0, 0], there + [0, 0])]
-
-
-def _numbers(version):
-    return [int(part) for part in re.findall(r"[0-9]{1,9}", version or "")]
 
 
 def _architecture(data, host, system):
     there = host.get("architecture") or ""
     if there not in data["architectures"]:
         known = ", ".join(data["architectures"])
-        raise NvidiaPackagesError(
+        raise PackagesError(
             f"NVIDIA has no driver packages for {there or 'an unknown architecture'} on {system['name']}; there are "
             f"some for {known}. {OWN_DRIVER}"
         )
@@ -135,7 +107,7 @@ def _architecture(data, host, system):
 
 def _judge_source(system, kind, source):
     if source == "distribution" and source not in kind:
-        raise NvidiaPackagesError(
+        raise PackagesError(
             f"{system['name']} has no driver of its own that GPUStack's images run on; only Ubuntu does. Set "
             "gpustack_driver_source: nvidia."
         )
@@ -149,13 +121,13 @@ def _module(cards, wish):
     """(module, why)."""
     only, unknown = _nvidia_module.for_cards(cards)
     if len(only) == 2:
-        raise NvidiaPackagesError(
+        raise PackagesError(
             f"{', '.join(only['proprietary'])} takes the proprietary kernel module only and {', '.join(only['open'])} "
             "the open one only, and a host has one of them. Put the cards into different hosts."
         )
     for needed, names in only.items():
         if wish not in ("auto", needed):
-            raise NvidiaPackagesError(
+            raise PackagesError(
                 f"gpustack_driver_module is {wish}, and {', '.join(names)} takes the {needed} kernel module only. Set "
                 f"gpustack_driver_module: {needed} or leave it out."
             )
@@ -190,12 +162,12 @@ def _branch(data, known, branch, version, minimum):
     branches, place = known["branches"], known["place"]
     if wish and (wish < lowest or (version and is_below(version, minimum))):
         name, least = ("version", minimum) if version else ("branch", lowest)
-        raise NvidiaPackagesError(
+        raise PackagesError(
             f"gpustack_driver_{name} is {version or branch}, and what is planned for this host needs driver {minimum} "
             f'or later. Set gpustack_driver_{name}: "{least}" or leave it out.'
         )
     if not any(one >= lowest for one in branches):
-        raise NvidiaPackagesError(
+        raise PackagesError(
             f"What is planned for this host needs driver {minimum} or later, and {place} has "
             f"{_listed(branches)}. {OWN_DRIVER}"
         )
@@ -204,7 +176,7 @@ def _branch(data, known, branch, version, minimum):
         return next(one for one in preferred if one in branches and one >= lowest)
     if wish not in branches:
         nearest = min((one for one in branches if one >= lowest), key=lambda one: abs(one - wish))
-        raise NvidiaPackagesError(
+        raise PackagesError(
             f"Branch {wish} of the driver is not known in {place}, which has {_listed(branches)}. The nearest is "
             f'{nearest}: set gpustack_driver_branch: "{nearest}" or leave it out.'
         )
@@ -221,7 +193,7 @@ def _kernel(host, system, kind, source):
     if source == "distribution":
         found = UBUNTU_KERNEL.match(release)
         if not found:
-            raise NvidiaPackagesError(
+            raise PackagesError(
                 f"Ubuntu has no signed modules for the running kernel {release or '(unknown)'}. Start a kernel of "
                 "Ubuntu, or set gpustack_driver_source: nvidia."
             )
@@ -262,7 +234,7 @@ def _repository(data, system, kind, architecture, mirror, keyring_sha256):
     keyring = data["keyring"]
     sha256 = keyring_sha256 or keyring["sha256"].get(directory, "")
     if not sha256:
-        raise NvidiaPackagesError(
+        raise PackagesError(
             f"The SHA-256 of NVIDIA's keyring for {system['name']} on {architecture} is not known. Set "
             f"gpustack_nvidia_keyring_sha256 to that of {tree}/{keyring['file']}, once you trust the file."
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data
+from ansible_collections.inferops.gpustack.plugins.plugin_utils._packages import PackagesError
 
 DATA = "nvidia_toolkit.yml"
 MIRROR = "https://nvidia.github.io/libnvidia-container"
@@ -16,21 +17,15 @@ RELEASE = re.compile(r"^\d+\.\d+\.\d+\Z")
 SEPARATOR = {"apt": "=", "dnf": "-"}
 
 
-class NvidiaToolkitError(ValueError):
-    """What was asked for cannot be installed on this host, with the reason."""
-
-
 def packages(os_facts, version="", mirror=MIRROR):
     """os_facts: ansible_facts.gpustack_host.os."""
     data = _data.load(DATA)
     if version and not RELEASE.match(version):
-        raise NvidiaToolkitError(
-            f'gpustack_toolkit_version is {version!r}; it is a release such as "{data["release"]}".'
-        )
+        raise PackagesError(f'gpustack_toolkit_version is {version!r}; it is a release such as "{data["release"]}".')
     manager = data["managers"].get(os_facts.get("family"))
     if manager is None:
         it = os_facts.get("pretty") or os_facts.get("id") or "this system"
-        raise NvidiaToolkitError(
+        raise PackagesError(
             f"The packages of the NVIDIA Container Toolkit are not known for {it}; there are some for systems with apt "
             f"or dnf, of the families {', '.join(data['managers'])}. Install it there yourself, run nvidia-ctk runtime "
             "configure --runtime=docker and set gpustack_container_runtime: check."

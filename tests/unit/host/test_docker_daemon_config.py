@@ -287,9 +287,9 @@ def test_link_is_refused(path, config, tmp_path):
 
 
 def test_owned_keys_are_removed(path, config):
-    put(path, dict(VENDOR, debug=True, **{"log-opts": {"max-size": "1m"}}))
+    put(path, dict(VENDOR, debug=True, **{"default-runtime": "runc", "log-opts": {"max-size": "1m"}}))
     result = config(state_of=["debug", "runtimes/ascend", "log-opts/max-file", "never-there"])
-    assert json.loads(path.read_text()) == {"default-runtime": "ascend", "log-opts": {"max-size": "1m"}}
+    assert json.loads(path.read_text()) == {"default-runtime": "runc", "log-opts": {"max-size": "1m"}}
     assert result["changed_keys"] == ["debug", "runtimes"]
 
 
@@ -727,3 +727,37 @@ def test_the_file_that_dockerd_reads_instead(tmp_path, arguments, path, expected
 
 def test_without_dockerd_nothing_is_read_instead(tmp_path):
     assert _dockerd.read_instead(Sysroot(str(tmp_path)), _dockerd.DEFAULT_CONFIG) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "refused"),
+    [
+        ({"default-runtime": "nvida"}, True),
+        ({"default-runtime": "nvida", "runtimes": {"nvida": {"path": "x"}}}, False),
+        ({"default-runtime": "ascend"}, False),
+        ({"default-runtime": "runc"}, False),
+        ({"default-runtime": "io.containerd.runsc.v1"}, False),
+        # Given to dockerd as flags.
+        ({"default-runtime": "kata"}, False),
+        ({"default-runtime": "crun"}, False),
+        # Of another type is for dockerd --validate.
+        ({"default-runtime": None}, False),
+    ],
+)
+def test_a_default_runtime_that_dockerd_would_not_know(path, config, tmp_path, monkeypatch, settings, refused):
+    root = made_dockerd(tmp_path, "--add-runtime", "kata=/usr/bin/kata", "--add-runtime=crun=/usr/bin/crun")
+    monkeypatch.setattr(docker_daemon_config, "Sysroot", lambda: Sysroot(str(root)))
+    put(path, {"runtimes": VENDOR["runtimes"]})
+    result = config(settings=settings)
+    if refused:
+        assert "not start with default-runtime nvida: it would know ascend, crun, kata, runc;" in result["msg"]
+        assert "gpustack_docker_default_runtime" in result["msg"]
+        assert json.loads(path.read_text()) == {"runtimes": VENDOR["runtimes"]}
+    else:
+        assert result["changed"] is True
+
+
+def test_a_runtime_that_is_the_default_is_not_taken_away(path, config):
+    put(path, VENDOR)
+    assert "would not start with default-runtime ascend: it would know " in config(state_of=["runtimes/ascend"])["msg"]
+    assert config(state_of=["runtimes/ascend", "default-runtime"])["changed"] is True

@@ -27,6 +27,12 @@ def kinds(case, **more):
     return [finding.id for unused, finding in pairs(made_hosts.inventory(case, **more))]
 
 
+def one(made, kind):
+    """The one finding of a kind."""
+    (finding,) = (finding for unused, finding in pairs(made) if finding.id == kind)
+    return finding
+
+
 def row(kind, severity="error", where="/some/place"):
     return {
         "id": kind,
@@ -211,6 +217,63 @@ def test_the_driver_of_windows_is_not_judged_by_the_table_of_linux():
     assert kinds({"facts": {"wsl": True, "drivers": {"nvidia": nothing}}}) == ["driver_missing"]
 
 
+@pytest.mark.parametrize("mode", ["check", "present"])
+def test_the_driver_of_windows_is_judged_whatever_is_asked_for(mode):
+    nothing = {"loaded": "", "installed": "", "userspace": ""}
+    case = {"inventory": {"gpustack_driver": mode}, "facts": {"wsl": True, "drivers": {"nvidia": nothing}}}
+    ((unused, finding),) = pairs(made_hosts.inventory(case))
+    assert (finding.id, finding.severity) == ("driver_missing", "error")
+    assert finding.expected.startswith("NVIDIA's driver for Windows, which WSL uses, for CUDA 13.0 in ")
+    assert finding.fix == (
+        "install or update NVIDIA's driver in Windows, branch 580 or later, then run wsl --shutdown there; inside WSL "
+        "nothing is installed"
+    )
+
+
+def test_driver_work_goes_by_the_cards_that_are_there():
+    # The inventory says NVIDIA, and the roles will find an Ascend card without a driver.
+    facts = {"accelerators": [NPU], "drivers": {"nvidia": None, "ascend": None}, "architecture": "aarch64"}
+    made = made_hosts.inventory({"inventory": {"gpustack_driver": "present"}, "facts": facts})
+    assert [finding.id for unused, finding in pairs(made)] == ["accelerator_differs", "driver_not_installable"]
+    assert one(made, "driver_not_installable").where == "Ascend driver"
+    # A server declares nothing, and the roles look after its cards all the same.
+    facts = {"drivers": {"nvidia": None}, "ports": []}
+    made = made_hosts.inventory(
+        {"inventory": {"gpustack_driver": "present", "gpustack_reboot": "allow"}, "facts": facts}
+    )
+    made["groups"] = {"gpustack_server": ["h20-01"], "gpustack_worker": []}
+    assert [finding.id for unused, finding in pairs(made)] == ["driver_to_install"]
+    made["facts"]["h20-01"]["accelerators"] = []
+    assert pairs(made) == []
+
+
+def switched(version, driver="595.58.03", **more):
+    """A host with NVSwitches and this Fabric Manager."""
+    fabric = {"needed": True, "version": version, "running": False, "state": ""}
+    release = dict.fromkeys(("loaded", "installed", "userspace"), driver)
+    return made_hosts.inventory(
+        {
+            "inventory": {"gpustack_driver": "present", **more},
+            "facts": {"switches": [{}], "drivers": {"nvidia": {**release, "fabric_manager": fabric}}},
+        }
+    )
+
+
+@pytest.mark.parametrize("version", ["", "580.95.05"])
+def test_fabric_manager_is_named_in_the_release_of_the_driver_that_is_there(version):
+    finding = one(switched(version), "driver_to_install")
+    assert finding.fix == (
+        "nothing: site.yml installs nvidia-fabricmanager=595.58.03-*, libnvidia-nscq=595.58.03-* from "
+        "https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/x86_64/; what needs a reboot afterwards "
+        "waits for gpustack_reboot"
+    )
+
+
+def test_a_fabric_manager_that_cannot_be_had_is_an_error():
+    finding = one(switched("", "610.30.01", gpustack_driver_source="distribution"), "driver_not_installable")
+    assert "Branch 610 of the driver is not known in Ubuntu's archive" in finding.fix
+
+
 def test_facts_of_an_older_probe_say_nothing_of_drivers():
     made = made_hosts.inventory()
     del made["facts"]["h20-01"]["drivers"]
@@ -362,6 +425,41 @@ def test_a_tool_that_fails_until_the_reboot_keeps_nobody_from_it(reasons, reboot
     assert [finding.severity for unused, finding in made if finding.id == "vendor_tool_fails"] == [severity]
 
 
+HALF = {
+    "gpustack_ascend_driver": {"file": "/srv/Ascend-hdk-910b-npu-driver_25.5.1_linux-aarch64.run", "sha256": "0" * 64},
+    "gpustack_ascend_firmware": {"file": "/srv/Ascend-hdk-910b-npu-firmware_7.8.0.6.201.run", "sha256": "1" * 64},
+}
+
+
+@pytest.mark.parametrize(
+    ("wishes", "firmware", "severity"),
+    [
+        # Killed between the two installers: the firmware is still to come.
+        ({"gpustack_driver": "present", **HALF}, "", "warning"),
+        ({"gpustack_driver": "present", **HALF}, "7.8.0.6.201", "error"),
+        ({"gpustack_driver": "check", **HALF}, "", "error"),
+        # Nothing is done where something is refused.
+        ({"gpustack_driver": "present", "gpustack_ascend_firmware": {"file": "/srv/x.zip"}}, "", "error"),
+    ],
+)
+def test_a_tool_that_fails_keeps_nobody_from_finishing_the_driver(wishes, firmware, severity):
+    facts = {
+        "architecture": "aarch64",
+        "accelerators": [NPU],
+        "drivers": {"nvidia": None, "ascend": {"driver": "25.5.1", "firmware": firmware, "tool": ""}},
+        "findings": [row("vendor_tool_fails", "error", "npu-smi")],
+    }
+    made = made_hosts.inventory({"inventory": {**ON_ASCEND, **wishes}, "facts": facts})
+    assert one(made, "vendor_tool_fails").severity == severity
+
+
+def test_a_tool_that_fails_under_a_driver_that_will_be_loaded_is_a_warning():
+    driver = {"loaded": "", "installed": "580.95.05", "userspace": "", "flavour": ""}
+    facts = {"drivers": {"nvidia": driver}, "findings": [row("vendor_tool_fails", "error", "nvidia-smi")]}
+    made = made_hosts.inventory({"inventory": {"gpustack_driver": "present"}, "facts": facts})
+    assert one(made, "vendor_tool_fails").severity == "warning"
+
+
 def test_images_will_lie_where_this_run_has_docker_keep_them():
     disks = [
         {"path": "/var/lib/docker", "mount": "/", "free_bytes": 10**9},
@@ -425,6 +523,149 @@ def test_an_ascend_host_is_told_of_its_vendors_runtime():
     ((unused, finding),) = pairs(made_hosts.inventory({"inventory": ON_ASCEND, "facts": facts}))
     assert (finding.id, finding.found) == ("container_runtime_missing", "container runtimes nvidia")
     assert finding.fix.startswith("install the Ascend Docker Runtime and enter ascend into runtimes of ")
+
+
+TOLD = {"runtimes": ["runc"], "configured_runtimes": []}
+BARE = {**NO_ENGINE, "configured_runtimes": []}
+RUNTIME = {
+    "file": "/srv/ascend/Ascend-docker-runtime_26.1.0_linux-aarch64.run",
+    "sha256": "0" * 64,
+}
+
+
+@pytest.mark.parametrize("engine", [TOLD, BARE])
+@pytest.mark.parametrize("mode", [{"gpustack_driver": "present"}, {"gpustack_container_runtime": "present"}])
+def test_the_toolkit_that_will_be_installed_is_named(engine, mode):
+    made = made_hosts.inventory({"inventory": mode, "facts": {"engine": engine}})
+    finding = one(made, "container_runtime_to_install")
+    assert (finding.severity, finding.where) == ("note", "NVIDIA Container Toolkit")
+    assert finding.fix == (
+        "nothing: site.yml installs nvidia-container-toolkit=1.20.0-1, nvidia-container-toolkit-base=1.20.0-1, "
+        "libnvidia-container-tools=1.20.0-1, libnvidia-container1=1.20.0-1 from "
+        "https://nvidia.github.io/libnvidia-container/stable/deb/$(ARCH), unless it is there, and enters nvidia into "
+        "runtimes of /etc/docker/daemon.json"
+    )
+
+
+@pytest.mark.parametrize("engine", [TOLD, BARE])
+def test_a_toolkit_that_cannot_be_installed_is_an_error_before_any_host_is_touched(engine):
+    wrong = {"gpustack_container_runtime": "present", "gpustack_toolkit_version": "newest"}
+    made = made_hosts.inventory({"inventory": wrong, "facts": {"engine": engine}})
+    finding = one(made, "container_runtime_not_installable")
+    assert (finding.severity, finding.where) == ("error", "NVIDIA Container Toolkit")
+    assert "gpustack_toolkit_version is 'newest'" in finding.fix
+
+
+@pytest.mark.parametrize(
+    ("version", "found"), [("", []), ("1.19.1", []), ("1.19", ["container_runtime_not_installable"])]
+)
+def test_a_toolkit_that_docker_knows_is_asked_for_only_with_a_release(version, found):
+    wish = {"gpustack_container_runtime": "present", "gpustack_toolkit_version": version}
+    assert kinds({"inventory": wish}) == found
+
+
+def on_ascend(engine, **wishes):
+    facts = {
+        "architecture": "aarch64",
+        "accelerators": [NPU],
+        "drivers": {"nvidia": None, "ascend": {"driver": "25.2.0", "tool": "25.2.0"}},
+        "engine": engine,
+    }
+    return made_hosts.inventory(
+        {"inventory": {**ON_ASCEND, "gpustack_container_runtime": "present", **wishes}, "facts": facts}
+    )
+
+
+@pytest.mark.parametrize("engine", [TOLD, BARE])
+@pytest.mark.parametrize(
+    ("wishes", "said"),
+    [
+        ({}, "There is no Ascend Docker Runtime, and nothing says which to install."),
+        ({"gpustack_ascend_runtime": RUNTIME}, "set gpustack_ascend_accept_eula: true if you do"),
+        ({"gpustack_ascend_runtime": {"file": RUNTIME["file"]}}, "gpustack_ascend_runtime has no sha256"),
+    ],
+)
+def test_an_ascend_runtime_that_cannot_be_installed_is_an_error(engine, wishes, said):
+    finding = one(on_ascend(engine, **wishes), "container_runtime_not_installable")
+    assert (finding.severity, finding.where) == ("error", "Ascend Docker Runtime")
+    assert finding.expected == "ascend, for 1 x ascend_910b"
+    assert said in finding.fix
+
+
+@pytest.mark.parametrize("engine", [TOLD, BARE])
+def test_the_ascend_runtime_that_will_be_installed_is_named(engine):
+    made = on_ascend(engine, gpustack_ascend_runtime=RUNTIME, gpustack_ascend_accept_eula=True)
+    finding = one(made, "container_runtime_to_install")
+    assert finding.severity == "note"
+    assert finding.fix == (
+        "nothing: site.yml runs Ascend-docker-runtime_26.1.0_linux-aarch64.run, unless that release is there, and "
+        "enters ascend into runtimes of /etc/docker/daemon.json"
+    )
+
+
+def test_an_ascend_runtime_that_docker_knows_stays():
+    assert pairs(on_ascend({})) == []
+    # Written by the vendor's installer before there was a Docker.
+    assert pairs(on_ascend({**BARE, "configured_runtimes": ["ascend"]})) == []
+
+
+def test_a_runtime_is_brought_for_the_cards_that_are_there():
+    made = on_ascend(TOLD)
+    made["hosts"]["h20-01"].update(gpustack_accelerator="nvidia_h20_3e")
+    finding = one(made, "container_runtime_not_installable")
+    assert finding.where == "Ascend Docker Runtime"
+    assert "container_runtime_to_install" not in [each.id for unused, each in pairs(made)]
+    made["facts"]["h20-01"]["accelerators"] = []
+    assert [each.id for unused, each in pairs(made)] == ["accelerator_not_found"]
+
+
+DEFAULT, SETTINGS = "gpustack_docker_default_runtime", "gpustack_docker_settings"
+UNKNOWN = ["default_runtime_unknown"]
+
+
+@pytest.mark.parametrize(
+    ("wishes", "engine", "found"),
+    [
+        ({DEFAULT: "nvida"}, {}, UNKNOWN),
+        ({DEFAULT: "nvida"}, BARE, UNKNOWN),
+        ({DEFAULT: ""}, {}, []),
+        ({DEFAULT: "nvidia"}, {}, []),
+        ({DEFAULT: "runc"}, BARE, []),
+        ({DEFAULT: "io.containerd.runc.v2"}, BARE, []),
+        ({DEFAULT: "kata"}, {"runtimes": ["kata", "nvidia", "runc"]}, []),
+        ({DEFAULT: "kata"}, {"configured_runtimes": ["kata"]}, []),
+        ({DEFAULT: "kata", SETTINGS: {"runtimes": {"kata": {"path": "/usr/bin/kata"}}}}, {}, []),
+        # On its way, of this host's cards only.
+        ({DEFAULT: "nvidia", "gpustack_driver": "present"}, BARE, ["container_runtime_to_install"]),
+        ({DEFAULT: "ascend", "gpustack_driver": "present"}, TOLD, ["container_runtime_to_install", *UNKNOWN]),
+        # Nobody writes it.
+        ({DEFAULT: "nvida", "gpustack_container_runtime": "skip"}, {}, []),
+        # Written whatever becomes of the runtimes, and before these.
+        ({SETTINGS: {"default-runtime": "nvida"}, "gpustack_container_runtime": "skip"}, {}, UNKNOWN),
+        ({SETTINGS: {"default-runtime": "nvidia"}}, {}, []),
+        (
+            {SETTINGS: {"default-runtime": "nvidia"}, "gpustack_driver": "present"},
+            TOLD,
+            ["container_runtime_to_install", *UNKNOWN],
+        ),
+        ({SETTINGS: {"default-runtime": 5}}, {}, []),
+        # Without /info nothing is known.
+        ({DEFAULT: "kata"}, {"kind": "", "runtimes": []}, []),
+        ({DEFAULT: "kata"}, {"runtimes": None}, []),
+    ],
+)
+def test_a_default_runtime_has_to_be_one_that_docker_knows(wishes, engine, found):
+    assert kinds({"inventory": wishes, "facts": {"engine": engine}}) == found
+
+
+def test_a_default_that_the_roles_bring_belongs_into_its_own_variable():
+    case = {
+        "inventory": {SETTINGS: {"default-runtime": "nvidia"}, "gpustack_driver": "present"},
+        "facts": {"engine": BARE},
+    }
+    finding = one(made_hosts.inventory(case), "default_runtime_unknown")
+    assert finding.where == "gpustack_docker_settings.default-runtime"
+    assert finding.fix == "write it into gpustack_docker_default_runtime instead, which is set once Docker knows nvidia"
 
 
 def test_a_server_needs_no_container_runtime_of_a_vendor():

@@ -129,6 +129,44 @@ def test_a_release_that_is_asked_for_is_looked_at(tmp_path):
     assert first_contact(done.stdout) == {"known": ASK}
 
 
+def recorded(note):
+    entry = {"kind": "package", "name": FOUR[0], "by": "nvidia_container_toolkit"}
+    return {"manifest": {"entries": [{**entry, "note": note} if note else entry]}}
+
+
+def test_a_release_that_was_finished_is_not_asked_for_again(tmp_path):
+    facts = {
+        "finished": {"engine": KNOWN, **recorded("finished: 1.19.1")},
+        "another": {"engine": KNOWN, **recorded("finished: 1.19.0")},
+        "newer": {"engine": KNOWN, **recorded("finished: 1.20.0")},
+        "killed": {"engine": KNOWN, **recorded("")},
+        "untold": {"engine": ENGINE, **recorded("finished: 1.19.1")},
+        "of_another_role": {
+            "engine": KNOWN,
+            "manifest": {"entries": [{"kind": "package", "name": "x", "by": "y", "note": "finished: 1.19.1"}]},
+        },
+    }
+    done = play(tmp_path, facts, {**PRESENT, "gpustack_toolkit_version": "1.19.1"})
+    assert first_contact(done.stdout) == dict.fromkeys(facts.keys() - {"finished"}, ASK)
+
+
+def test_the_finished_release_is_remembered(tmp_path):
+    for there, note, wish, expected in (
+        # Installed by this run, also where there was nothing of ours.
+        ("", None, "", ("finished: 1.20.0", True)),
+        ("1.19.1", "finished: 1.19.1", "1.20.0", ("finished: 1.20.0", True)),
+        # Installed by a run that did not get to it.
+        ("1.20.0", "", "1.20.0", ("finished: 1.20.0", True)),
+        ("1.20.0", "finished: 1.20.0", "1.20.0", ("finished: 1.20.0", False)),
+        # Somebody else's.
+        ("1.20.0", None, "1.20.0", ("finished: 1.20.0", False)),
+    ):
+        facts = {} if note is None else recorded(note)
+        lines, wishes = four(there) if there else [], {"gpustack_toolkit_version": wish}
+        found = variables_of_the_role(tmp_path, lines, ["note", "unrecorded"], facts=facts, **wishes)
+        assert (found["note"], found["unrecorded"]) == expected, (there, note, wish)
+
+
 def test_a_default_runtime_that_is_asked_for_is_written(tmp_path):
     facts = {"other": {"engine": KNOWN}, "as_asked": {"engine": {**KNOWN, "default_runtime": "nvidia"}}}
     done = play(tmp_path, facts, {**PRESENT, "gpustack_docker_default_runtime": "nvidia"})
@@ -153,7 +191,7 @@ def test_a_system_without_packages_is_refused_before_anything_changes(tmp_path):
     assert "h has no NVIDIA Container Toolkit." in " ".join(done.stdout.split())
 
 
-def variables_of_the_role(tmp_path, lines, names, engine=None, **extra):
+def variables_of_the_role(tmp_path, lines, names, engine=None, facts=None, **extra):
     shown = {name: f"{{{{ __nvidia_container_toolkit_{name} }}}}" for name in names}
     load = [{"ansible.builtin.include_vars": {"file": f"{ROLE}/{part}/main.yml"}} for part in ("defaults", "vars")]
     write = {
@@ -161,7 +199,9 @@ def variables_of_the_role(tmp_path, lines, names, engine=None, **extra):
         "vars": {"shown": shown, "__nvidia_container_toolkit_query": {"stdout_lines": lines}},
     }
     variables = {"ansible_connection": "local", **extra}
-    done = play(tmp_path, {"h": {"engine": engine or ENGINE}}, variables, tasks=[*load, write], roles=())
+    done = play(
+        tmp_path, {"h": {"engine": engine or ENGINE, **(facts or {})}}, variables, tasks=[*load, write], roles=()
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads((tmp_path / "shown.json").read_text(encoding="utf-8"))
 
