@@ -11,7 +11,6 @@ import re
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _ascend_package
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._ascend_package import AscendPackageError, is_older
 
-DATA = _ascend_package.DATA
 #: In the host's manifest: which release this collection finished, and what Docker's default runtime was before.
 FINISHED = re.compile(r"finished: (\S+)")
 BEFORE = re.compile(r"default-runtime before: (\S*)")
