@@ -44,6 +44,12 @@ _value:
     finished:
       description: The releases that it finished.
       type: list
+    running:
+      description: The releases that it began and did not finish; of a driver it may be the branch.
+      type: list
+    replaced:
+      description: The releases that these were to replace.
+      type: list
 """
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _data, _progress

@@ -11,7 +11,6 @@ import re
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import _ascend_package, _progress
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._ascend_package import AscendPackageError, is_older
 
-DATA = _ascend_package.DATA
 #: In the host's manifest, beside how far the installation came: what Docker's default runtime was before.
 BEFORE = re.compile(r"default-runtime before: (\S*)")
 

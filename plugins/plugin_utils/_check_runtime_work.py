@@ -10,6 +10,7 @@ It is about gpustack_container_runtime: present, and asks what the roles ask.
 from __future__ import annotations
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
+    _ascend_package,
     _ascend_runtime,
     _check_host_facts_cards,
     _data,
@@ -19,7 +20,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._findings import error, note
 
 PRODUCT = {"nvidia": "NVIDIA Container Toolkit", "ascend": "Ascend Docker Runtime"}
-_DATA = {"nvidia": _nvidia_toolkit.DATA, "ascend": _ascend_runtime.DATA}
+_DATA = {"nvidia": _nvidia_toolkit.DATA, "ascend": _ascend_package.DATA}
 _WISHES = {"version": "gpustack_toolkit_version", "mirror": "gpustack_toolkit_mirror"}
 
 

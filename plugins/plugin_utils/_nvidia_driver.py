@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.inferops.gpustack.plugins.plugin_utils import _driver_needs, _nvidia_module
+from ansible_collections.inferops.gpustack.plugins.plugin_utils import _driver_needs, _nvidia_module, _progress
 from ansible_collections.inferops.gpustack.plugins.plugin_utils._driver_needs import is_below
 
 KEPT = "a driver is never downgraded"
@@ -105,6 +105,8 @@ class _Driver:
         self.nouveau, self.run_file = bool(facts.get("nouveau")), bool(facts.get("run_file"))
         self.fabric = facts.get("fabric_manager") or {}
         self.waits_for = (host.get("reboot") or {}).get("reasons") or []
+        entries = (host.get("manifest") or {}).get("entries") or []
+        self.begun = _progress.of_packages(entries, "nvidia_driver")["running"]
         containers = (host.get("engine") or {}).get("containers") or []
         self.models = [one["name"] for one in containers if one.get("owner") == "gpustack" and one.get("running")]
 
@@ -120,6 +122,9 @@ def _driver(there, branch, version, module, minimum):
     compared, wish = _wished(there.version, branch, version)
     if compared == "older":
         return "upgrade", [f"driver {there.version} is older than {wish}, which is asked for"]
+    # Of another branch than was begun it is somebody else's.
+    if any(f"{there.version}.".startswith(f"{release}.") for release in there.begun):
+        return "install", [f"the installation of {there.version} was begun and not finished"]
     wrong = _wrong_module(there, module)
     if wrong and MODULE_WAITS not in there.waits_for:
         return "install", [wrong]

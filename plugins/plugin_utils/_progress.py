@@ -46,7 +46,16 @@ def of(host, name):
 
 
 def of_packages(entries, by):
-    """How far a role came with its packages: whether it recorded any, and which releases it finished."""
+    """How far a role came with its packages: whether it recorded any, and the releases by what their notes tell."""
     own = [one for one in entries if one.get("kind") == "package" and one.get("by") == by]
     notes = [read(one.get("note")) for one in own]
-    return {"recorded": bool(own), "finished": sorted({n["release"] for n in notes if n["state"] == "finished"})}
+    return {
+        "recorded": bool(own),
+        "finished": _releases(notes, "finished", "release"),
+        "running": _releases(notes, "running", "release"),
+        "replaced": _releases(notes, "running", "over"),
+    }
+
+
+def _releases(notes, state, name):
+    return sorted({note[name] for note in notes if note["state"] == state and note[name]})
