@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,13 @@ def test_a_process_is_told_by_number_and_name(tmp_path, holder, arguments):
 def test_a_program_that_does_not_count_is_left_out(tmp_path, holder):
     name = Path(f"/proc/{holder.pid}/comm").read_text(encoding="utf-8").strip()
     assert look(tmp_path, host_probe_devices_spared=["another", name]).returncode == 0
+
+
+def test_a_container_that_does_not_count_is_left_out(tmp_path, holder):
+    # Nobody asks an engine here. Every line of a cgroup file has a colon, as it would have the container's id.
+    for answer, code in (({"container": {"Id": ":"}}, 0), ({"container": None}, 2), ({"skipped": True}, 2)):
+        done = look(tmp_path, "-e", json.dumps({"__host_probe_spared": answer}))
+        assert done.returncode == code, done.stdout
 
 
 def test_cards_that_nobody_holds_are_asked_for_once(tmp_path):
