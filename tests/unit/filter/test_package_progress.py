@@ -14,18 +14,21 @@ def entry(note=None, kind="package", by="nvidia_driver", name="nvidia-open-580")
 
 
 @pytest.mark.parametrize(
-    ("entries", "recorded", "finished"),
+    ("entries", "progress"),
     [
-        ([], False, []),
-        ([entry()], True, []),
-        ([entry("finished: 580.95.05"), entry(name="a")], True, ["580.95.05"]),
-        ([entry("running: 580.95.05")], True, []),
-        ([entry("finished: 1", by="nvidia_container_toolkit"), entry("finished: 2", kind="file")], False, []),
-        ([{"kind": "package", "name": "x"}], False, []),
+        ([], (False, [], [], [])),
+        ([entry()], (True, [], [], [])),
+        ([entry("finished: 580.95.05"), entry(name="a")], (True, ["580.95.05"], [], [])),
+        ([entry("running: 580")], (True, [], ["580"], [])),
+        ([entry("running: 580.95.05 over 570.172.08")], (True, [], ["580.95.05"], ["570.172.08"])),
+        ([entry("installed: 580.95.05")], (True, [], [], [])),
+        ([entry("finished: 1", by="nvidia_container_toolkit"), entry("finished: 2", kind="file")], (False, [], [], [])),
+        ([{"kind": "package", "name": "x"}], (False, [], [], [])),
     ],
 )
-def test_what_a_role_finished_is_read_from_its_notes(entries, recorded, finished):
-    assert package_progress(entries, "nvidia_driver") == {"recorded": recorded, "finished": finished}
+def test_what_a_role_finished_is_read_from_its_notes(entries, progress):
+    names = ("recorded", "finished", "running", "replaced")
+    assert package_progress(entries, "nvidia_driver") == dict(zip(names, progress))
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,24 @@ def test_a_driver_of_the_branch_or_release_asked_for_will_do():
     assert decide(host(driver("580.95.05")), version="580.95.05") == NOTHING
 
 
+def begun(note, **differences):
+    entry = {"kind": "package", "name": "nvidia-open-580", "by": "nvidia_driver", "note": note}
+    return host(driver("580.95.05", **differences), manifest={"entries": [entry]})
+
+
+@pytest.mark.parametrize("note", ["running: 580", "running: 580.95.05", "running: 580.95.05 over 570.172.08"])
+def test_one_whose_installation_died_is_installed_again(note):
+    found = decide(begun(note))
+    assert (found["action"], found["driver"]) == ("install", True)
+    assert found["reasons"] == ["the installation of 580.95.05 was begun and not finished"]
+    assert "deepseek-1-run" in decide(dict(begun(note), engine={"containers": [MODEL]}))["refusal"]
+
+
+@pytest.mark.parametrize("note", ["installed: 580", "finished: 580.95.05", "running: 570", "running: 580.9", None])
+def test_one_that_was_finished_or_is_somebody_else_s_is_not(note):
+    assert decide(begun(note)) == NOTHING
+
+
 def test_tools_without_a_module_are_no_driver():
     found = decide(host(driver("580.95.05", installed="", loaded="", flavour="")))
     assert found["action"] == "install"

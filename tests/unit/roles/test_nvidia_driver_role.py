@@ -323,6 +323,20 @@ def test_only_the_driver_s_release_is_let_go(tmp_path):
     found = variables_of_the_role(tmp_path, facts, {}, ["__nvidia_driver_locks"])
     assert found["old"]["__nvidia_driver_locks"] == ["*nvidia*:570.172.08-*"]
     assert found["new"]["__nvidia_driver_locks"] == []
+    died = {"h": nvidia(DRIVER, **recorded("running: 580.95.05 over 570.172.08"))}
+    found = variables_of_the_role(tmp_path, died, {}, ["__nvidia_driver_locks"])
+    assert found["h"]["__nvidia_driver_locks"] == ["*nvidia*:570.172.08-*"]
+
+
+def test_one_entry_tells_what_was_begun_whichever_branch_recorded_it(tmp_path):
+    older = {"kind": "package", "name": "nvidia-open-570", "by": "nvidia_driver", "note": "finished: 570.172.08"}
+    facts = {
+        "bare": nvidia(NO_DRIVER),
+        "old": nvidia({**DRIVER, "installed": "570.172.08"}, manifest={"entries": [older]}),
+    }
+    found = variables_of_the_role(tmp_path, facts, {}, ["__nvidia_driver_begun"])
+    assert found["bare"]["__nvidia_driver_begun"]["note"] == "running: 580"
+    assert found["old"]["__nvidia_driver_begun"] == {**older, "note": "running: 580 over 570.172.08"}
 
 
 def test_streams_are_read_from_what_dnf_lists(tmp_path):
