@@ -12,7 +12,7 @@ author: InferOps contributors (@inferops)
 description:
   - Makes lines with process id and name of what C(find) tells of the open files in C(/proc), and leaves out those that
     do not count.
-positional: _input
+positional: _input, told
 options:
   _input:
     description: Paths of open files, such as C(/proc/4711/fd/5).
