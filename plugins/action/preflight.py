@@ -23,6 +23,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils._site import Sit
 _OPTIONS = {
     "of": {"type": "str", "default": "inventory", "choices": ["inventory", "hosts"]},
     "overview": {"type": "bool", "default": False},
+    "again": {"type": "bool", "default": False},
     "dest": {"type": "path", "default": ""},
 }
 _FILE = "probe.json"
@@ -77,14 +78,19 @@ class ActionModule(ActionBase):
         looked_at = _looked_at(len(site.facts), len(expected | set(site.facts)))
         summary = _NOBODY if nobody else f"{looked_at}, {_findings.summary(merged)}"
         summary = "; ".join(filter(None, [summary, sentence]))
+        told = self._told(failed, merged, _check_host_facts.each(pairs), report, printed)
+        if options["again"]:
+            # They were told before.
+            told.pop("warnings", None)
         # Who asks for an overview only looks.
-        stops_changes = failed and not options["overview"]
+        stopped = "Nothing after the reboots was begun." if options["again"] else "No host was changed."
         return {
-            "msg": f"{summary}. No host was changed." if stops_changes else summary,
+            "msg": f"{summary}. {stopped}" if failed and not options["overview"] else summary,
             "changed": False,
             "overview": options["overview"],
+            "again": options["again"],
             **written,
-            **self._told(failed, merged, _check_host_facts.each(pairs), report, printed),
+            **told,
         }
 
     def _print(self, report):

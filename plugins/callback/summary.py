@@ -92,7 +92,7 @@ class CallbackModule(CallbackBase):
         self._is_ours = self._is_ours or task.get_name().startswith(_OURS) or task.action.startswith(_OURS)
 
     def v2_runner_on_ok(self, result):
-        if result.task.action == _PREFLIGHT:
+        if result.task.action == _PREFLIGHT and not result.result.get("again"):
             # When it fails, the site's row says so.
             self._preflight[result.result.get("of")] = f"preflight: {_summary.in_short(result.result)}"
         self._note(result)
@@ -143,7 +143,7 @@ class CallbackModule(CallbackBase):
             self._touched.add(result.host.name)
         if result.task.action == _PREFLIGHT:
             # It has told its findings in full.
-            if content.get("of") == "hosts":
+            if content.get("of") == "hosts" and not content.get("again"):
                 self._judged = dict(self._host_findings)
             return
         for part in [content, *(content.get("results") or [])]:

@@ -34,6 +34,12 @@ options:
       - Only with O(of=hosts).
     type: bool
     default: false
+  again:
+    description:
+      - Whether the hosts were judged before in this run and changed since, so that only what is an error now is told.
+      - Only with O(of=hosts).
+    type: bool
+    default: false
   dest:
     description:
       - Directory on the controller for C(probe.json), which holds everything that was found, and for every host its

@@ -10,6 +10,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
     _ascend_driver,
     _data,
     _driver_needs,
+    _installer_file,
     _nvidia_driver,
     _nvidia_packages,
     _packages,
@@ -76,8 +77,9 @@ def _ascend(host):
     work = _ascend_work(host)
     facts = host.fact("drivers", "ascend") or {}
     found = ", ".join(f"{part} {facts[part]}" for part in _ascend_driver.PARTS if facts.get(part)) or "none"
-    if work["refusal"]:
-        yield error("driver_not_installable", _ASCEND, found, "driver and firmware that go together", work["refusal"])
+    refusal = work["refusal"] or " ".join(filter(None, map(_installer_file.problem, work["steps"])))
+    if refusal:
+        yield error("driver_not_installable", _ASCEND, found, "driver and firmware that go together", refusal)
     elif work["steps"]:
         names = ", then ".join(step["name"] for step in work["steps"])
         why = "; ".join(work["reasons"])

@@ -14,6 +14,7 @@ from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
     _ascend_runtime,
     _check_host_facts_cards,
     _data,
+    _installer_file,
     _nvidia_toolkit,
     _packages,
 )
@@ -65,7 +66,9 @@ def _ascend(host, is_known):
         installed=None if is_known else "",
         accept_eula=host.site.of(host.name, "gpustack_ascend_accept_eula") is True,
     )
-    return work["refusal"], f"runs {work['step']['name']}, unless that release is there" if work["step"] else ""
+    if work["refusal"] or not work["step"]:
+        return work["refusal"], ""
+    return _installer_file.problem(work["step"]), f"runs {work['step']['name']}, unless that release is there"
 
 
 def _vendors(host):

@@ -88,6 +88,18 @@ def test_warnings_are_told_and_pass(tmp_path):
     assert "host    system" not in done.stdout
 
 
+def test_a_second_judgement_tells_errors_alone_and_does_not_say_that_nothing_was_changed(tmp_path):
+    (tmp_path / "well").mkdir()
+    (tmp_path / "wrong").mkdir()
+    odd = made_hosts.inventory({"facts": {"page_size": 65536}}, count=2)
+    done = run(tmp_path / "well", odd, judge=report(again=True))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "page_size_64k" not in done.stdout + done.stderr
+    done = run(tmp_path / "wrong", clock_off(2), judge=report(again=True))
+    assert done.returncode == 2
+    assert "msg: 2 hosts looked at, 1 error. Nothing after the reboots was begun.\n" in done.stdout
+
+
 def test_the_report_is_written_once_for_hosts_that_stay_as_they_are(tmp_path):
     made = made_hosts.inventory(count=2)
     judge = report(overview=True, dest="reports")

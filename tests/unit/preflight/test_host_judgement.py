@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import pathlib
 import time
 
 import made_hosts
@@ -593,14 +595,46 @@ def test_an_ascend_runtime_that_cannot_be_installed_is_an_error(engine, wishes, 
 
 
 @pytest.mark.parametrize("engine", [TOLD, BARE])
-def test_the_ascend_runtime_that_will_be_installed_is_named(engine):
-    made = on_ascend(engine, gpustack_ascend_runtime=RUNTIME, gpustack_ascend_accept_eula=True)
+def test_the_ascend_runtime_that_will_be_installed_is_named(engine, tmp_path):
+    runtime = on_controller(tmp_path, RUNTIME)
+    made = on_ascend(engine, gpustack_ascend_runtime=runtime, gpustack_ascend_accept_eula=True)
     finding = one(made, "container_runtime_to_install")
     assert finding.severity == "note"
     assert finding.fix == (
         "nothing: site.yml runs Ascend-docker-runtime_26.1.0_linux-aarch64.run, unless that release is there, and "
         "enters ascend into runtimes of /etc/docker/daemon.json"
     )
+
+
+def on_controller(directory, package):
+    path = directory / pathlib.PurePath(package["file"]).name
+    path.write_bytes(b"an installer")
+    return {"file": str(path), "sha256": hashlib.sha256(b"an installer").hexdigest()}
+
+
+def test_installers_that_are_missing_or_others_are_told_before_any_host_is_touched(tmp_path):
+    driver = on_controller(tmp_path, HALF["gpustack_ascend_driver"])
+    lost = {"file": str(tmp_path / "Ascend-hdk-910b-npu-firmware_7.8.0.6.201.run"), "sha256": "1" * 64}
+    other = {**on_controller(tmp_path, RUNTIME), "sha256": "2" * 64}
+    facts = {
+        "architecture": "aarch64",
+        "accelerators": [NPU],
+        "drivers": {"nvidia": None, "ascend": None},
+        "engine": BARE,
+    }
+    wishes = {
+        "gpustack_driver": "present",
+        "gpustack_ascend_driver": driver,
+        "gpustack_ascend_firmware": lost,
+        "gpustack_ascend_runtime": other,
+        "gpustack_ascend_accept_eula": True,
+    }
+    made = made_hosts.inventory({"inventory": {**ON_ASCEND, **wishes}, "facts": facts})
+    assert f"{lost['file']} cannot be read on the controller" in one(made, "driver_not_installable").fix
+    assert "gpustack_ascend_firmware" in one(made, "driver_not_installable").fix
+    assert f"{'2' * 64} is asked for" in one(made, "container_runtime_not_installable").fix
+    lost.update(on_controller(tmp_path, lost))
+    assert one(made_hosts.inventory({"inventory": {**ON_ASCEND, **wishes}, "facts": facts}), "driver_to_install")
 
 
 def test_an_ascend_runtime_that_docker_knows_stays():

@@ -150,21 +150,19 @@ def test_a_release_that_was_finished_is_not_asked_for_again(tmp_path):
     assert first_contact(done.stdout) == dict.fromkeys(facts.keys() - {"finished"}, ASK)
 
 
-def test_the_finished_release_is_remembered(tmp_path):
-    for there, note, wish, expected in (
-        # Installed by this run, also where there was nothing of ours.
-        ("", None, "", ("finished: 1.20.0", True)),
-        ("1.19.1", "finished: 1.19.1", "1.20.0", ("finished: 1.20.0", True)),
-        # Installed by a run that did not get to it.
-        ("1.20.0", "", "1.20.0", ("finished: 1.20.0", True)),
-        ("1.20.0", "finished: 1.20.0", "1.20.0", ("finished: 1.20.0", False)),
+def test_what_a_run_did_not_get_to_is_made_up_for(tmp_path):
+    for note, wish, unfinished in (
+        ("running: 1.20.0", "", True),
+        ("", "", True),
+        ("finished: 1.19.1", "1.20.0", True),
+        ("finished: 1.20.0", "1.20.0", False),
+        ("finished: 1.20.0", "", False),
         # Somebody else's.
-        ("1.20.0", None, "1.20.0", ("finished: 1.20.0", False)),
+        (None, "1.20.0", False),
     ):
-        facts = {} if note is None else recorded(note)
-        lines, wishes = four(there) if there else [], {"gpustack_toolkit_version": wish}
-        found = variables_of_the_role(tmp_path, lines, ["note", "unrecorded"], facts=facts, **wishes)
-        assert (found["note"], found["unrecorded"]) == expected, (there, note, wish)
+        facts, wishes = {} if note is None else recorded(note), {"gpustack_toolkit_version": wish}
+        found = variables_of_the_role(tmp_path, four("1.20.0"), ["unfinished"], facts=facts, **wishes)
+        assert found["unfinished"] is unfinished, (note, wish)
 
 
 def test_a_default_runtime_that_is_asked_for_is_written(tmp_path):

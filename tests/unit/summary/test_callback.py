@@ -219,6 +219,15 @@ def test_a_judgement_of_the_hosts_settles_what_was_seen_before_it(tmp_path):
     assert of_hosts == "preflight: 1 host looked at, 1 warning, see above (made-up); 1 accepted (disk_tight)"
 
 
+def test_a_second_judgement_of_the_hosts_settles_nothing(tmp_path):
+    tasks = [look(FINDING), judge("hosts"), look(FINDING, NEW), judge("hosts", again=True)]
+    done = run(tmp_path, play(*tasks), inventory=lab(), arguments=("--limit", "gs-01"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert remains(done) == ["  WARNING new: a place on gs-01: x; expected y; z"]
+    (told,) = (line for line in summary(done).splitlines() if line.startswith("preflight: "))
+    assert told == "preflight: 1 host looked at, 1 warning, see above (made-up)"
+
+
 def test_a_judgement_of_the_hosts_that_fails_has_told_what_it_judged(tmp_path):
     tasks = [look(FINDING, {**NEW, "severity": "error"}), judge("hosts")]
     done = run(tmp_path, play(*tasks), inventory=lab(), arguments=("--limit", "gs-01"))
