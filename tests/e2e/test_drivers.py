@@ -84,6 +84,16 @@ def test_what_somebody_else_signed_is_refused(lab, drivers, mirror):
     assert packages(lab) == {}
 
 
+def test_a_key_that_is_no_longer_valid_is_told(lab, drivers):
+    mirror = f"{UPSTREAM}/expired"
+    keyring = f"{mirror}/compute/cuda/repos/debian12/x86_64/cuda-keyring_1.1-1_all.deb"
+    fetch = f"import urllib.request as u; open('/tmp/expired.deb', 'wb').write(u.urlopen('{keyring}').read())"
+    checksum = lab.sh(BARE, f'python3 -c "{fetch}" && sha256sum /tmp/expired.deb && rm /tmp/expired.deb').split()[0]
+    message = told(drivers("expired", gpustack_nvidia_mirror=mirror, gpustack_nvidia_keyring_sha256=checksum))
+    assert "EXPKEYSIG" in message or "not signed" in message
+    assert not any("open" in name for name in packages(lab))
+
+
 def test_a_mirror_that_ends_in_the_middle_is_told(lab, drivers, mirror):
     message = told(drivers("cut", gpustack_nvidia_mirror=mirror("cut")))
     assert f"127.0.0.1:{MIRROR_PORT}" in message
