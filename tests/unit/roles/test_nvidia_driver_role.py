@@ -332,7 +332,10 @@ def test_one_entry_tells_what_was_begun_whichever_branch_recorded_it(tmp_path):
     older = {"kind": "package", "name": "nvidia-open-570", "by": "nvidia_driver", "note": "finished: 570.172.08"}
     facts = {
         "bare": nvidia(NO_DRIVER),
-        "old": nvidia({**DRIVER, "installed": "570.172.08"}, manifest={"entries": [older]}),
+        "old": nvidia(
+            {**DRIVER, "installed": "570.172.08"},
+            manifest={"entries": [{**recorded("")["manifest"]["entries"][0], "name": "cuda-keyring"}, older]},
+        ),
     }
     found = variables_of_the_role(tmp_path, facts, {}, ["__nvidia_driver_begun"])
     assert found["bare"]["__nvidia_driver_begun"]["note"] == "running: 580"
