@@ -6,6 +6,7 @@ Shares no code with the collection: what is tested is not used to test.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -202,6 +203,16 @@ class Api:
             ]
             for resource in resources
         }
+
+
+@contextlib.contextmanager
+def planted(lab, faults):
+    """Shell commands that make a host wrong, and those that put it right again afterwards: (host, plant, restore)."""
+    with contextlib.ExitStack() as restored:
+        for host, plant, restore in faults:
+            restored.callback(lab.sh, host, restore)
+            lab.sh(host, plant)
+        yield
 
 
 def wait_until(condition, seconds, what):

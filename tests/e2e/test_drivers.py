@@ -8,7 +8,7 @@ import re
 import lab_site
 import pytest
 import yaml
-from lab_site import BARE, ROOT, wait_until
+from lab_site import BARE, ROOT, planted, wait_until
 
 PLAYBOOK = ROOT / "tests" / "e2e" / "drivers.yml"
 UPSTREAM = "http://172.29.77.6:8080"
@@ -101,30 +101,24 @@ def test_a_mirror_that_ends_in_the_middle_is_told(lab, drivers, mirror):
 
 
 def test_a_full_disk_is_told(lab, drivers):
-    lab.sh(BARE, "mount -t tmpfs -o size=4k full /var/cache/apt/archives && mkdir -p /var/cache/apt/archives/partial")
-    try:
+    archives = "/var/cache/apt/archives"
+    fill = f"mount -t tmpfs -o size=4k full {archives} && mkdir -p {archives}/partial"
+    with planted(lab, [(BARE, fill, f"umount {archives}")]):
         message = told(drivers("full"))
-    finally:
-        lab.sh(BARE, "umount /var/cache/apt/archives")
     assert "o space left on device" in message or "enough free space" in message
     assert not any("open" in name for name in packages(lab))
 
 
 def test_headers_that_nobody_has_are_named(lab, drivers):
-    lab.sh(BARE, "mv /lib/modules/$(uname -r)/build /root/build")
-    try:
+    headers = "/lib/modules/$(uname -r)/build"
+    with planted(lab, [(BARE, f"mv {headers} /root/build", f"mv /root/build {headers}")]):
         message = told(drivers("headers"))
-    finally:
-        lab.sh(BARE, "mv /root/build /lib/modules/$(uname -r)/build")
     assert f"linux-headers-{lab.sh(BARE, 'uname -r')}" in message
 
 
 def test_a_run_file_is_never_mixed_with_packages(lab, drivers):
-    lab.sh(BARE, "touch /usr/bin/nvidia-uninstall")
-    try:
+    with planted(lab, [(BARE, "touch /usr/bin/nvidia-uninstall", "rm /usr/bin/nvidia-uninstall")]):
         message = told(drivers("run_file"))
-    finally:
-        lab.sh(BARE, "rm /usr/bin/nvidia-uninstall")
     assert "was installed from NVIDIA's .run file" in message
     assert "nvidia-uninstall" in message
 

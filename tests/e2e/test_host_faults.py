@@ -5,7 +5,6 @@ Runs on the lab's bare hosts and leaves them as they were. Two runs: as many fau
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from pathlib import Path
@@ -14,7 +13,7 @@ import lab_site
 import pytest
 import yaml
 from host_snapshot import files
-from lab_site import ADDRESSES, H20, HOSTS, NPU, RTX, SERVER, SOLO
+from lab_site import ADDRESSES, H20, HOSTS, NPU, RTX, SERVER, SOLO, planted
 
 ANSWERS = "/usr/share/made-tools"
 SAME = "0123456789abcdef0123456789abcdef"
@@ -49,15 +48,6 @@ def listening(host, port):
         f"setsid python3 -m http.server {port} > /dev/null 2>&1 & echo $! > /tmp/listening",
         "kill $(cat /tmp/listening)",
     )
-
-
-@contextlib.contextmanager
-def planted(lab, faults):
-    with contextlib.ExitStack() as restored:
-        for host, plant, restore in faults:
-            restored.callback(lab.sh, host, restore)
-            lab.sh(host, plant)
-        yield
 
 
 @pytest.fixture(scope="module")
