@@ -16,7 +16,7 @@ ROLE = REPOSITORY / "roles" / "nvidia_driver"
 PRESENT = {"gpustack_driver": "present"}
 IN_USE = "Ask which processes hold a card"
 JOURNAL = "Look for the journal that an interrupted dpkg leaves"
-RECORD = "Record the packages and files in the host's manifest"
+RECORD = "Record the files and the key in the host's manifest"
 CARD = {"vendor": "nvidia", "pci_id": "10de:232c", "name": "H20-3e"}
 FABRIC = {"needed": False, "version": "", "running": False, "state": ""}
 NO_DRIVER = {
@@ -392,7 +392,14 @@ def test_the_release_is_finished_last():
     assert names.index("Have the services run") > names.index("Load the driver that nothing keeps from the cards")
 
 
+def test_what_is_not_on_offer_ends_before_anything_is_let_go_or_recorded():
+    names = [task["name"] for task in tasks("install.yml")]
+    assert names.index("Know the packages") < names.index("Record the packages in the host's manifest")
+    asked = [task["name"] for task in tasks("apt_repository.yml")[1]["block"]]
+    assert asked.index("Have the repository answer") < asked.index("Name the repository")
+
+
 def test_the_service_s_settings_are_there_before_its_package():
-    (block,) = [task["block"] for task in tasks("install.yml") if "block" in task]
+    _know, block = [task["block"] for task in tasks("install.yml") if "block" in task]
     names = [task["name"] for task in block]
     assert names.index("Prepare the service that keeps the cards' state") < names.index("Install the packages")
