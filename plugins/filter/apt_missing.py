@@ -10,8 +10,8 @@ short_description: Which packages the repositories of a host do not have
 version_added: 0.1.0
 author: InferOps contributors (@inferops)
 description:
-  - Compares packages as C(ansible.builtin.apt) takes them with what C(apt-cache madison) tells, before anything is changed
-    for them.
+  - Compares packages as C(ansible.builtin.apt) takes them with what C(apt-cache madison) tells, before anything is
+    changed for them.
 positional: _input, offered
 options:
   _input:

@@ -28,7 +28,7 @@ def _judge(there, wishes):
     try:
         steps, reasons = _steps(there, wishes)
         if not steps:
-            return _answer("none")
+            return _answer("none", reasons)
         needs = _packages(there)
         _judge_models(there)
     except AscendPackageError as problem:
@@ -58,11 +58,11 @@ def _answer(name, reasons=(), refusal="", steps=(), manager="", packages=(), epe
 
 
 def _summary(found):
-    """One line for people, empty where there is nothing to do."""
+    """One line for people, empty where there is nothing to do and nothing to say."""
     if found["action"] == "refuse":
         return "the Ascend driver is not changed"
     if not found["steps"]:
-        return ""
+        return "; ".join(found["reasons"])
     steps = ", then ".join(f"{one['verb']} {one['what']} from {one['name']}" for one in found["steps"])
     return (
         f"{steps}, which takes {', '.join(found['packages'])}, because {'; '.join(found['reasons'])}. A reboot is "
@@ -94,13 +94,20 @@ def _steps(there, wishes):
     _judge_wishes(there, wishes)
     begun = there.progress["driver"]
     first = not there.versions["driver"] or (begun["state"] == "running" and not begun["over"])
-    steps, reasons = [], []
+    steps, reasons, kept = [], [], []
     for part in _ascend_package.data()["order"]["first" if first else "later"]:
         step, why = _step(there, part, wishes[part])
         if step:
             steps.append(step)
             reasons.append(why)
-    return steps, reasons
+        elif why:
+            kept.append(why)
+    if steps and kept:
+        raise AscendPackageError(
+            f"{'; '.join(kept)}, and {steps[0]['what']} may not go with it. Name a driver and a firmware that belong "
+            "together and are no older than those of the host, or leave both out."
+        )
+    return steps, reasons + kept
 
 
 def _judge_wishes(there, wishes):
@@ -132,6 +139,8 @@ def _step(there, part, wish):
     died = begun["state"] == "running" and _ascend_package.is_same(begun["release"], package.version)
     if _is_there(there, part, wish) and not died:
         return None, ""
+    if found and package.version and not died and is_older(package.version, found):
+        return None, f"{part} {found} stays, though {package.version} is asked for: none is downgraded"
     package.judge(there.facts, there.pci_ids)
     if not found:
         other = "driver" if part == "firmware" else "firmware"
@@ -141,11 +150,6 @@ def _step(there, part, wish):
         why = f"the installer of {part} {begun['release']} was started and nobody saw it end well"
         # As it was begun.
         return package.step("upgrade" if begun["over"] else "install", begun["over"]), why
-    if is_older(package.version, found):
-        raise AscendPackageError(
-            f"{package.variable} asks for {package.version}, and the host has {found}: a {part} is never downgraded. "
-            f"Name a file of {found} or later, or leave {package.variable} out."
-        )
     why = f"{part} {found} is older than {package.version}, which is asked for"
     if not there.packaged[part]:
         return package.step("install"), f"{why}, and no package brought it"

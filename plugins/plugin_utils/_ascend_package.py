@@ -77,6 +77,12 @@ class Package:
         self._judge_name()
         self._judge_card(pci_ids)
         self._judge_architecture(host.get("architecture") or "")
+        self.judge_wish()
+
+    def judge_wish(self):
+        """Raises where no host could be given this."""
+        self._judge_place()
+        self._judge_name()
         self._judge_version()
         if not SHA256.match(self.sha256):
             raise AscendPackageError(

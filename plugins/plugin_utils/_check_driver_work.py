@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ansible_collections.inferops.gpustack.plugins.plugin_utils import (
     _ascend_driver,
+    _ascend_package,
     _data,
     _driver_needs,
     _installer_file,
@@ -52,7 +53,7 @@ def _nvidia(host):
     fabric = _fabric_plan(host, work["fabric"]) if work["fabric"] else plan
     refusal = work["refusal"] or (work["fabric"] and fabric["problem"])
     if refusal:
-        yield error("driver_not_installable", _NVIDIA, found, f"{minimum} or later", refusal)
+        yield error("driver_not_installable", _NVIDIA, found, _asked(host) or f"{minimum} or later", refusal)
     elif work["driver"] or work["fabric"]:
         packages = (
             [*plan["packages"], *([] if host.fact("kernel_headers") else plan["headers"])] if work["driver"] else []
@@ -74,12 +75,15 @@ def _nvidia(host):
 
 
 def _ascend(host):
-    work = _ascend_work(host)
+    work = _ascend_work(host, host.facts)
     facts = host.fact("drivers", "ascend") or {}
     found = ", ".join(f"{part} {facts[part]}" for part in _ascend_driver.PARTS if facts.get(part)) or "none"
-    refusal = work["refusal"] or " ".join(filter(None, map(_installer_file.problem, work["steps"])))
+    # Files first: nobody stops models for one that is not there.
+    idle = _ascend_work(host, {**host.facts, "engine": {}})
+    refusal = " ".join(filter(None, [*map(_installer_file.problem, idle["steps"]), work["refusal"]]))
     if refusal:
-        yield error("driver_not_installable", _ASCEND, found, "driver and firmware that go together", refusal)
+        expected = ", ".join(_ascend_wishes(host)) or "driver and firmware that go together"
+        yield error("driver_not_installable", _ASCEND, found, expected, refusal)
     elif work["steps"]:
         names = ", then ".join(step["name"] for step in work["steps"])
         why = "; ".join(work["reasons"])
@@ -96,9 +100,26 @@ def _nvidia_work(host, minimum):
     return plan, _nvidia_driver.action(host.facts, plan, **wishes)
 
 
-def _ascend_work(host):
-    files = {part: _data.mapping(host.site.of(host.name, f"gpustack_ascend_{part}")) for part in _ascend_driver.PARTS}
-    return _ascend_driver.action(host.facts, **files)
+def _asked(host):
+    """The wish and where it stands, or nothing."""
+    wishes = host.texts({"version": "gpustack_driver_version", "branch": "gpustack_driver_branch"})
+    told = {"version": "{} (gpustack_driver_version)", "branch": "branch {} (gpustack_driver_branch)"}
+    return ", ".join(told[name].format(wish) for name, wish in wishes.items())
+
+
+def _ascend_wishes(host):
+    for part, wish in _ascend_files(host).items():
+        if _ascend_package.given(wish):
+            package = _ascend_package.Package(part, wish)
+            yield f"{part} {package.version} ({package.variable})"
+
+
+def _ascend_files(host):
+    return {part: _data.mapping(host.site.of(host.name, f"gpustack_ascend_{part}")) for part in _ascend_driver.PARTS}
+
+
+def _ascend_work(host, facts):
+    return _ascend_driver.action(facts, **_ascend_files(host))
 
 
 def _loads(host):
@@ -106,7 +127,7 @@ def _loads(host):
     return work["driver"] or work["load"]
 
 
-_LEFT = {"nvidia": _loads, "ascend": lambda host: bool(_ascend_work(host)["steps"])}
+_LEFT = {"nvidia": _loads, "ascend": lambda host: bool(_ascend_work(host, host.facts)["steps"])}
 
 
 def _fabric_plan(host, release):

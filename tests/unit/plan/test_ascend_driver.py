@@ -156,11 +156,6 @@ def test_a_host_as_wanted_is_not_asked_for_more():
         (host(), file(DRIVER, version="25.2.0"), f"says version 25.2.0, and {DRIVER} is 25.5.1"),
         (host(), {"sha256": SHA}, "gpustack_ascend_driver names neither a file"),
         (host(), file(DRIVER, url=f"https://h/{DRIVER}"), "names both a file and a url"),
-        (
-            host("26.0.0", "7.8.0.6.201"),
-            file(DRIVER),
-            "asks for 25.5.1, and the host has 26.0.0: a driver is never downgraded",
-        ),
         (host(system="arch"), file(DRIVER), "not known for Arch Linux"),
     ],
 )
@@ -183,9 +178,23 @@ def test_a_missing_driver_without_a_file_names_the_variables():
     assert decide(host(firmware="7.8.0.6.201"), driver=file(DRIVER))["action"] == "install"
 
 
-def test_a_firmware_is_never_downgraded_either():
+@pytest.mark.parametrize(
+    ("driver", "firmware", "words"),
+    [
+        ("26.0.0", "7.8.0.6.201", ["driver 26.0.0 stays, though 25.5.1 is asked for: none is downgraded"]),
+        ("25.5.1", "7.9.0", ["firmware 7.9.0 stays, though 7.8.0.6.201 is asked for: none is downgraded"]),
+    ],
+)
+def test_one_that_is_newer_stays_and_is_told(driver, firmware, words):
+    found = decide(host(driver, firmware), **BOTH)
+    assert found == {**NOTHING, "reasons": words}
+
+
+def test_one_that_is_newer_is_not_mixed_with_one_that_would_be_changed():
     found = decide(host("25.2.0", "7.9.0"), **BOTH)
-    assert "gpustack_ascend_firmware asks for 7.8.0.6.201, and the host has 7.9.0" in found["refusal"]
+    assert found["action"] == "refuse"
+    assert "firmware 7.9.0 stays, though 7.8.0.6.201 is asked for" in found["refusal"]
+    assert "Name a driver and a firmware that belong together" in found["refusal"]
 
 
 @pytest.mark.parametrize(

@@ -637,6 +637,30 @@ def test_installers_that_are_missing_or_others_are_told_before_any_host_is_touch
     assert one(made_hosts.inventory({"inventory": {**ON_ASCEND, **wishes}, "facts": facts}), "driver_to_install")
 
 
+def test_a_wrong_file_is_told_before_anybody_stops_models_for_it(tmp_path):
+    lost = {"file": str(tmp_path / "Ascend-hdk-910b-npu-driver_25.5.1_linux-aarch64.run"), "sha256": "1" * 64}
+    facts = {
+        "architecture": "aarch64",
+        "accelerators": [NPU],
+        "drivers": {"nvidia": None, "ascend": {"driver": "25.2.0", "firmware": "7.8.0", "tool": "25.2.0"}},
+        "engine": {"containers": [{"name": "deepseek-1-run", "owner": "gpustack", "running": True}]},
+    }
+    wishes = {"gpustack_driver": "present", "gpustack_ascend_driver": lost}
+    finding = one(
+        made_hosts.inventory({"inventory": {**ON_ASCEND, **wishes}, "facts": facts}), "driver_not_installable"
+    )
+    assert finding.fix.startswith(f"{lost['file']} cannot be read on the controller")
+    assert "deepseek-1-run" in finding.fix
+    assert finding.expected == "driver 25.5.1 (gpustack_ascend_driver)"
+
+
+def test_a_driver_that_cannot_be_had_is_named_with_who_asks_for_it():
+    wishes = {"gpustack_driver": "present", "gpustack_driver_branch": "123"}
+    driver = {"loaded": "", "installed": "", "userspace": "", "flavour": ""}
+    made = made_hosts.inventory({"inventory": wishes, "facts": {"drivers": {"nvidia": driver}}})
+    assert one(made, "driver_not_installable").expected == "branch 123 (gpustack_driver_branch)"
+
+
 def test_an_ascend_runtime_that_docker_knows_stays():
     assert pairs(on_ascend({})) == []
     # Written by the vendor's installer before there was a Docker.

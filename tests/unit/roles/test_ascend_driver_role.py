@@ -371,5 +371,11 @@ def test_nothing_here_reboots_or_removes_packages():
 
 
 def test_an_installer_that_refuses_leaves_no_reason_for_a_reboot():
-    names = [task["name"] for task in tasks("run_file.yml")]
-    assert names.index("Record why the host needs a reboot") == names.index("Run the file") + 1
+    names = [task["name"] for task in tasks("step.yml")]
+    assert names.index("Record why the host needs a reboot") == names.index("Run one installer") + 1
+
+
+def test_all_files_are_brought_before_the_first_installer_runs():
+    (block,) = [task["block"] for task in tasks("install.yml") if "always" in task]
+    names = [task["name"] for task in block]
+    assert names.index("Bring the files") < names.index("Run them in their order")
