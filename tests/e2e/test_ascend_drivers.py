@@ -201,7 +201,7 @@ def test_a_run_that_is_killed_leaves_something_to_continue(lab, arguments, mixed
     lab.sh(BARE_NPU, f"printf '#!/bin/sh\\nsleep 9\\n' > {slow}; chmod 755 {slow}")
     moments = {
         "installer": lambda: (host / "usr/local/bin/npu-smi").exists(),
-        "between": lambda: any((host / BROUGHT.lstrip("/")).glob("*-firmware_*")),
+        "between": lambda: f"finished: {FIRST[0]}" in (host / "etc/gpustack/manifest.json").read_text(),
     }
     for name, moment in moments.items():
         assert not moment()
